@@ -86,11 +86,11 @@ func Masked(v, mask uint64) Match { return Match{Value: Uint(v & mask), To: Uint
 // Entry is a line of a table.
 type Entry struct {
 	Table    string
-	Match    []Match // in the order of the table's key; nil for what happens when nothing matches (the default action)
+	Match    []Match // in the order of the table's key; nil for the default action
 	Priority int32   // of tables with ternary fields or ranges: the highest that matches wins; above 0
 	Action   string
 	Params   []Value
-	Owner    string // what its controller wrote beside it to know it again; switches keep it and do nothing with it
+	Owner    string // mark of its controller; switches keep it and do nothing with it
 }
 
 // Default reports whether the entry is the default action of its table.

@@ -37,7 +37,7 @@ func ReadPlan(r io.Reader, kind string, plan any) error {
 		return err
 	}
 	var h Head
-	if json.Unmarshal(b, &h) == nil { // otherwise the strict reader says what is wrong
+	if json.Unmarshal(b, &h) == nil { // otherwise the strict reader returns the error
 		switch {
 		case h.Kind != "" && h.Kind != kind:
 			return fmt.Errorf("this is a plan of kind %q, and %q is wanted", h.Kind, kind)

@@ -63,7 +63,7 @@ func jsonError(err error, offset int64) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("byte %d: %w", offset, err)
 	}
-	return err // of an UnmarshalJSON, which names what it read
+	return err // of an UnmarshalJSON, which names its element
 }
 
 // elementError is a value of the wrong kind in an element that has a name.
@@ -153,7 +153,7 @@ func addFields(fields map[string]reflect.Type, t reflect.Type) {
 			own = append(own, f)
 		}
 	}
-	for _, f := range own { // these hide what is embedded
+	for _, f := range own { // these hide embedded ones
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "" {
 			name = f.Name

@@ -47,7 +47,7 @@ type orderer struct {
 
 	done    []bool // by move
 	covered []int32
-	always  []int32 // of these, by what stays until the end
+	always  []int32 // of these, by elements that stay until the end
 	used    []float64
 
 	thingWaits    [][]int32          // moves that wait for another element to cover it

@@ -29,7 +29,7 @@ func newOrderer(before, after []Element, capacity map[string]float64) (*orderer,
 		for _, u := range uses {
 			o.used[u.resource] += u.more
 		}
-		if a := now[before[k].ID]; a != nil { // what it goes on covering is covered to the end
+		if a := now[before[k].ID]; a != nil { // things in both stay covered to the end
 			for _, c := range common(covers, n.covers(a)) {
 				o.always[c]++
 			}

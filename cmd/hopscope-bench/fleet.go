@@ -55,7 +55,7 @@ hopscope-bench-... there, and deletes them.`,
 		case raw.Rounds < 1 || raw.Rounds > 1000:
 			return cli.Usagef("--rounds %d is outside 1..1000", raw.Rounds)
 		}
-		if len(raw.Brokers) > 0 { // said before minutes of measuring
+		if len(raw.Brokers) > 0 { // checked before minutes of measuring
 			kafka := brokers.DefaultConfig()
 			kafka.Brokers = raw.Brokers
 			if err := kafka.Validate(); err != nil {

@@ -96,7 +96,7 @@ func (o *agentFlags) apply(c *cobra.Command, cfg *agentConfig) {
 // read reads settings and flags, and finds everything that is wrong with them.
 func (o *agentFlags) read(c *cobra.Command) (agentConfig, error) {
 	cfg := defaultAgentConfig()
-	o.apply(c, &cfg) // a file need not have what a flag gives
+	o.apply(c, &cfg) // a file need not have the settings of flags
 	if o.config != "" {
 		if _, err := settings.ReadFile(o.config, &cfg); err != nil {
 			return cfg, wrongInput(err)

@@ -101,7 +101,7 @@ func checkFiles(cfg *config, v *verdict) {
 func checkPolicy(cfg *config, v *verdict) {
 	var keeper inventory.Keeper
 	if cfg.Policy == "" || collector.OpenNames(&keeper, &cfg.Config, &cfg.Analysis, &collector.Options{LoadNetwork: loadNetwork}) != nil {
-		return // what is wrong with the names is reported with the inventory or the topology
+		return // errors of names are reported with the inventory or the topology
 	}
 	if _, err := inventory.ReadWaysFile(cfg.Policy, keeper.Names()); err != nil {
 		v.problem("policy", "%s", strings.ReplaceAll(strings.TrimPrefix(err.Error(), "policy: "), "policy "+cfg.Policy+": ", ""))

@@ -89,7 +89,7 @@ type consolePage struct {
 // openConsole binds the address of the page. Kafka is connected to when it is needed, and need not be there yet.
 func openConsole(cfg *config, log *slog.Logger) (*consolePage, error) {
 	conf := kafkaOf(cfg)
-	if err := conf.Validate(); err != nil { // which is not asked of a store that is not enabled
+	if err := conf.Validate(); err != nil { // which skips a store that is not enabled
 		return nil, wrongInput(fmt.Errorf("kafka: %w", err))
 	}
 	client, err := conf.Dial("hopscope-console")

@@ -65,7 +65,7 @@ SIGINT or SIGTERM ends it: what was merged is written, and its part goes to othe
 		con, err := openConsumer(c.Context(), &cfg, consumers.Options{Log: log, Hurry: signals.hurry, From: from, Version: version()})
 		if err != nil {
 			if c.Context().Err() != nil {
-				return nil // it was asked to stop while it waited for Kafka
+				return nil // it was stopped while it waited for Kafka
 			}
 			return err
 		}

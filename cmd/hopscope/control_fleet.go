@@ -72,7 +72,7 @@ func runControlFleet(ctx context.Context, files *controlFiles, x *steer.Network,
 		by.Steers.Store(true)
 		own = runSteering(ctx, files, x, &fleetTerm{c, client, refused, by.Steering}, page, log)
 		by.Steers.Store(false)
-		if ctx.Err() != nil && until.Err() == nil { // it stands by again, and says what is wrong with its files
+		if ctx.Err() != nil && until.Err() == nil { // it stands by again, and logs what is wrong with its files
 			by.Reread()
 		}
 		by.Own.Store(t.Number())            // it may have grown

@@ -149,7 +149,7 @@ error says so before its last line. What is printed is what the profile says.`,
 		case errors.Is(err, syscall.EPIPE):
 			return nil
 		case c.Context().Err() != nil && args[0] == "-":
-			err = nil // stopping is how one ends the decoding of what never ends
+			err = nil // endless input is ended by stopping
 		}
 		name := args[0]
 		if name == "-" {

@@ -51,7 +51,7 @@ answer. It needs no token, and no shell or other program, which the image has no
 			return fmt.Errorf("nothing answers at %s (another one: --url): %w", page, err)
 		}
 		defer res.Body.Close()
-		const most = 16 << 10 // of what keeps it from being ready
+		const most = 16 << 10 // of reasons why it is not ready
 		body, err := io.ReadAll(io.LimitReader(res.Body, most))
 		text := strings.TrimSpace(string(body))
 		switch {

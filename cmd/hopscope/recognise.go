@@ -45,7 +45,7 @@ func lookAhead(ctx context.Context, files []string, router *demux.Router, e *col
 
 func lookAt(ctx context.Context, file string, router *demux.Router, watch *guess.Watch) {
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return // its reader reports what is wrong
+		return // its reader reports the error
 	}
 	r, err := pcapfile.OpenContext(ctx, file)
 	if err != nil {

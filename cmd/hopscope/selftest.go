@@ -132,7 +132,7 @@ func selftestOnce(ctx context.Context, cfg config, load traffic.Config, rate flo
 	ran := make(chan error, 1)
 	go func() { ran <- col.Run(runCtx) }()
 	res, err := traffic.Send(ctx, traffic.SendConfig{To: col.Addrs()[0], Rate: rate, Duration: duration}, gen)
-	stop() // the collector takes what is in its sockets before it ends
+	stop() // the collector drains its sockets before it ends
 	if err = errors.Join(err, <-ran, context.Cause(ctx)); err != nil {
 		return s, err
 	}

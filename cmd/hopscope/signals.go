@@ -17,7 +17,7 @@ var errHangup = errors.New("hung up")
 // SIGHUP while the collector drains changes nothing.
 type signals struct {
 	hangup chan struct{}   // SIGHUP came and was not acted upon
-	hurry  context.Context // ended by the second SIGINT or SIGTERM: what is under way is not waited for
+	hurry  context.Context // ended by the second SIGINT or SIGTERM: pending work is not waited for
 	end    context.CancelCauseFunc
 
 	orderly atomic.Bool // the command comes to an end by itself, in its own time

@@ -36,10 +36,10 @@ func (r *receiver) answerRounds() {
 	case ask := <-r.agent.asked:
 		c := &r.agent.count
 		x := receivedRounds{received: r.track.Received(), spoiled: c.kernelDropped.Load() + c.stray.Load()}
-		if r.track.Plan == nil { // what a plan names has room
+		if r.track.Plan == nil { // probes of a plan have room
 			x.unfollowed = c.unfollowed.Load()
 		}
-		for _, why := range [...]probe.Reason{probe.Unfinished, probe.BadINT, probe.BadPayload} { // what is foreign is no probe
+		for _, why := range [...]probe.Reason{probe.Unfinished, probe.BadINT, probe.BadPayload} { // foreign frames are no probes
 			x.spoiled += c.malformed[why].Load()
 		}
 		ask <- x

@@ -15,7 +15,7 @@ import (
 type line struct {
 	tx      *txSocket
 	rx      *rxSocket
-	granted int // receive buffer, of what was asked
+	granted int // receive buffer, at most the requested one
 	asked   int
 }
 

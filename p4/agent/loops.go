@@ -81,7 +81,7 @@ func (s *sender) batch(now int64) error {
 	}
 	sent, bytes, err := tx.send(n)
 	missed, why := tx.missed()
-	for _, at := range missed { // its round is sent the next time: what the card did not take is not lost on the way
+	for _, at := range missed { // its round is sent the next time: a frame that the card refused is not lost on the way
 		s.work.Templates[s.batched[at]].Seq--
 		s.work.Failed[s.batched[at]].Add(1)
 	}
@@ -167,8 +167,8 @@ type receiver struct {
 	began  time.Time
 	turned time.Duration // when losses were counted last
 	port   port
-	silent bool // probes do not come, and the log says so
-	shared bool // a switch has the node id of the agent, and the log says so
+	silent bool // probes do not come, and that was logged
+	shared bool // a switch has the node id of the agent, and that was logged
 }
 
 // tick takes over plans and keys, and passes the time on.

@@ -28,7 +28,7 @@ func (p *port) turn(a *Agent, now time.Duration) {
 	wasDown, down := p.down, a.down.Load()
 	p.down = down
 	switch {
-	case wasDown || down: // which says it all
+	case wasDown || down: // which explains it
 	case more > 0 && why != nil: // the reason is stored before the count
 		p.last, p.since = now, sent
 		text := fmt.Sprintf("interface %s does not take all probes: %d of the last %d, %v%s", a.cfg.Interface, more, tried, *why, advice(*why))

@@ -51,7 +51,7 @@ type stampSender struct {
 	reported struct{ missed, failed uint64 }
 	minute   stamp.Ways // of the last whole minute
 	whole    bool       // there was one
-	silent   bool       // and the log says so
+	silent   bool       // and that was logged
 	way      stamp.Watch
 }
 
@@ -296,7 +296,7 @@ func (x *stampAgent) receive(ctx context.Context, s *stampSender, line *udpLine)
 			return
 		}
 		s.mu.Lock()
-		if s.port == 0 || err == nil || !expired(err) { // what a router says of a packet of a trace is no error of the session
+		if s.port == 0 || err == nil || !expired(err) { // a router's answer to a packet of a trace is no error of the session
 			s.why = err
 		}
 		if err == nil {

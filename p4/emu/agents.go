@@ -49,7 +49,7 @@ type prober struct {
 	next    int64 // virtual time of the event that counts; others of the timer are stale
 
 	life       uint64       // times that it was started
-	track      *probe.Track // of what comes
+	track      *probe.Track // of arrivals
 	spoiled    uint64       // frames that came and are no probes
 	unfollowed uint64
 	parser     *probe.Parser
@@ -254,7 +254,7 @@ func (n *Network) sendWide(a *prober, t *probe.Template, now int64) {
 func (n *Network) routeWide(p *packet) {
 	b, port, err := srint.PopProbePort(p.buf, ethLen-2)
 	if err != nil {
-		return // a host that comes too early: what has no route left is not forwarded by its address
+		return // a host that comes too early: a probe without a route is not forwarded by its address
 	}
 	gone := len(p.buf) - len(b)
 	p.buf, p.size = b, p.size-gone

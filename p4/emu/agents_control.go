@@ -23,7 +23,7 @@ type PlanAnswer struct {
 	At      time.Duration // when it came to the controller
 	agent   string
 	InForce uint32 // epoch; 0 for none
-	about   uint32 // epoch of the plan that this answers; 0 where the controller only asked
+	about   uint32 // epoch of the plan that this answers; 0 for a mere question
 	Refused string // why that plan is not in force
 }
 

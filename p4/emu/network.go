@@ -30,7 +30,7 @@ type Network struct {
 	hosts    []host
 
 	psPerByte int64      // of lines without faults
-	line      *pint.Line // with a plan: what computes the load of any line
+	line      *pint.Line // with a plan: the computation of a line's load
 	lines     []line     // by interface; nil if no fault of the script is one of lines
 
 	routes sim.Routes
@@ -121,8 +121,8 @@ type packet struct {
 	waiting bool   // a probe in its queue; its next event is leaving it
 	wide    bool   // a probe of an agent, with INT behind its route
 	proto   uint8  // of the outermost L4 header
-	words   uint8  // of a block that its INT header asks for
-	segment bool   // the switch sends it where a segment says
+	words   uint8  // of a block of its INT instructions
+	segment bool   // the switch sends it to the port of a segment
 	labels  int8   // of segments ahead
 	onLine  uint16 // bytes
 
@@ -151,7 +151,7 @@ type packet struct {
 
 	l4   int
 	shim int    // offset of the INT shim
-	cut  int    // offset of what the source node put in, at or before the shim
+	cut  int    // offset of what the source node inserted, at or before the shim
 	owed change // for the L4 checksum; the block of the source node settles it
 
 	id    uint16

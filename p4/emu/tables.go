@@ -60,7 +60,7 @@ type written struct {
 // openTables makes the tables of a switch on demand.
 func (n *Network) openTables(d *device) {
 	if d.tables == nil {
-		d.tables, _ = n.ownTables(&d.plans) // there is room: that was asked when the switch came to hold them
+		d.tables, _ = n.ownTables(&d.plans) // there is room: that was checked when the switch got them
 	}
 }
 

@@ -31,7 +31,7 @@ type installing struct {
 	to   p4rt.Installer
 	jobs chan job
 	end  chan struct{}
-	have map[string]p4.Entry // by the controller's key, what the switch has, of whomever; nil where it has to be read. Of its goroutine.
+	have map[string]p4.Entry // by the controller's key: all entries of the switch; nil where it has to be read. Only for its goroutine.
 }
 
 type job struct {
@@ -167,7 +167,7 @@ func (s *Installers) add(name string, j job) {
 	j.until = time.Now().Add(s.timeout)
 	select {
 	case x.jobs <- j:
-	default: // it hangs; the controller gives the request up by itself
+	default: // it hangs; the controller gives up the request
 	}
 }
 
@@ -226,7 +226,7 @@ func (s *Installers) do(ctx context.Context, x *installing, j job) {
 				wrong[keys[k]] = e
 			}
 		}
-		if err := x.read(ctx); err != nil { // what a switch says that it did is held against what it holds
+		if err := x.read(ctx); err != nil { // the reported outcome is checked against the contents
 			s.fail(d, j.request, err)
 			return
 		}

@@ -27,7 +27,7 @@ type Journal struct {
 	file   *os.File
 	lock   *os.File
 	size   int64
-	line   []byte // room for what is appended
+	line   []byte // buffer of appended text
 	seed   seedOf
 	damage []Damage
 
@@ -94,7 +94,7 @@ func (j *Journal) read(path string) (whole int64, err error) {
 	var bad []Damage
 	for line := 1; ; line++ {
 		b, err := readLine(r)
-		if err == io.EOF { // what is there has no end
+		if err == io.EOF { // the last line is incomplete
 			if bad != nil && !checked {
 				return whole, fmt.Errorf("journal %w; move the file away to begin anew: what devices have is read back in any case", &bad[0])
 			}
@@ -144,7 +144,7 @@ type seedOf struct {
 }
 
 func (s *seedOf) add(r *control.Record) {
-	if r.What != control.Commanded { // that is what an operator said
+	if r.What != control.Commanded { // that is text of an operator
 		s.epoch = max(s.epoch, r.Epoch)
 	}
 	switch r.What {

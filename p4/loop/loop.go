@@ -63,8 +63,8 @@ type Loop struct {
 	out   []control.Action // of the round
 	state State
 
-	held      bool             // the controller knows that nothing leaves
-	kept      []control.Record // that the journal could not take, without those of what did not leave either
+	held      bool             // the controller was notified that nothing leaves
+	kept      []control.Record // records that could not be written, without those of actions that did not leave either
 	lost      int              // records that it did not take and never will
 	suspected map[string]bool  // links, as the journal has them
 }

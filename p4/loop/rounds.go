@@ -132,9 +132,9 @@ type roundsState struct {
 	base     uint32  // round from which on those are missed that did not come
 	next     uint32  // of the sender, in the survey before
 	heard    uint32  // of the receiver: the one behind the latest that came, in the survey before
-	settled  uint32  // all rounds below are, by what was known in the survey before
+	settled  uint32  // all rounds below are, by the survey before
 	later    pending // of a probe with many rounds between two surveys
-	reported pending // what has been given out
+	reported pending // already returned
 }
 
 // pending is how many rounds, from base on and below to, did not come.
@@ -359,7 +359,7 @@ func (p *followedProbe) step(key *roundsKey, next uint32, c *probe.ReceivedRound
 	fits := x.begun && x.key == *key
 	switch {
 	case !fits:
-	case c != nil && x.present: // and the sender has got to what came before it was asked
+	case c != nil && x.present: // and the sender's counts include all earlier arrivals
 		fits = c.Begun == x.counts && !behind(next, x.heard)
 	case c != nil:
 		fits = x.based && !behind(c.First, x.base)
@@ -377,13 +377,13 @@ func (p *followedProbe) step(key *roundsKey, next uint32, c *probe.ReceivedRound
 			x.present, x.counts, x.based, x.base, x.heard, x.settled = true, c.Begun, true, c.First, c.Next, later(next, c.Next)
 		}
 		return 0, 0, false
-	case !x.based: // of what is sent from now on the receiver would have counted all
+	case !x.based: // the receiver would have counted all that is sent from now on
 		x.based, x.base, x.settled, x.next = true, next, next, next
 		x.reported = pending{to: next, known: true}
 		return 0, 0, true
 	}
 	now := pending{x.settled, 0, true}
-	if c != nil && behind(x.settled+64, c.Next) { // too long ago to know which came; what is 64 rounds late does not count any more
+	if c != nil && behind(x.settled+64, c.Next) { // too long ago to know which came; rounds that are 64 late do not count any more
 		now, x.later = x.later, pending{c.Next - 64, missing(x.base, c.Next-64, c), true}
 	} else {
 		now.missing, x.later = missing(x.base, now.to, c), pending{}
@@ -394,7 +394,7 @@ func (p *followedProbe) step(key *roundsKey, next uint32, c *probe.ReceivedRound
 		x.reported = now
 	case behind(x.reported.to, now.to):
 		sent = uint64(now.to - x.reported.to)
-		if behind(now.missing, x.reported.missing) { // some came all the same, and are taken off what is lost next
+		if behind(now.missing, x.reported.missing) { // some came after all, and are subtracted from the next losses
 			now.missing = x.reported.missing
 		}
 		lost = min(sent, uint64(now.missing-x.reported.missing))

@@ -168,7 +168,7 @@ func (s *surveys) survey(ctx context.Context) []Answer {
 	s.last++
 	x := &survey{number: s.last, asked: monotonic(), waits: make(map[*roundsStream]bool, len(s.conns)), done: make(chan struct{})}
 	for _, t := range s.conns {
-		select { // a question that was not sent off is not asked any more
+		select { // an unsent question is dropped
 		case <-t.asks:
 		default:
 		}

@@ -36,10 +36,10 @@ type Config struct {
 	Timeout      time.Duration // of one request; 0 for 10 s
 	firstWait    time.Duration // before a connection is tried again; it doubles up to mostWait. 0 for 250 ms
 	mostWait     time.Duration // 0 for 15 s
-	checkEvery   time.Duration // how often the switch is asked what it runs, which shows that it is there; 0 for 10 s
+	checkEvery   time.Duration // how often the pipeline of the switch is read, which shows that it is there; 0 for 10 s
 	batchUpdates int           // in one request; 0 for 500
 	batchBytes   int           // in one request, about; 0 for 1 MiB
-	maxEntries   int           // that one read may give; 0 for 1 Mi
+	maxEntries   int           // that one read may return; 0 for 1 Mi
 
 	// OnState is called with each change, one after the other. It returns soon, and calls nothing of the client but State.
 	//

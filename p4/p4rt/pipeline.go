@@ -15,8 +15,8 @@ import (
 // Pipeline is a program for a switch, as it is loaded.
 type Pipeline struct {
 	Info   *Info
-	device []byte // what the compiler made for the target; nil if the switch has its program from elsewhere
-	Cookie uint64 // by which a switch identifies what it runs
+	device []byte // compiled program for the target; nil if the switch has its program from elsewhere
+	Cookie uint64 // by which a switch identifies its pipeline
 }
 
 // NewPipeline makes a pipeline whose cookie is a hash over both parts: another program is another cookie.

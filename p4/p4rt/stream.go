@@ -90,7 +90,7 @@ func (c *Client) settle(ctx context.Context, primary bool) error {
 	if !primary || !c.cfg.Commit || !errors.As(err, &other) {
 		return err
 	}
-	c.pipeline(err) // the keeper of entries there has to know that they are gone, though the stream is not
+	c.pipeline(err) // its entries are gone, though the stream is not
 	if err := c.push(ctx, p4pb.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT); err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (c *Client) receive(ctx context.Context, m *p4pb.StreamMessageResponse) err
 	case *p4pb.StreamMessageResponse_Digest:
 		c.queue(u.Digest)
 	}
-	return nil // what it says beyond that is nothing that a controller here asked for
+	return nil // other messages are unsolicited
 }
 
 // elected processes a change of the primary, and checks the pipeline.

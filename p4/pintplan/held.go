@@ -11,7 +11,7 @@ import (
 type HeldPlan struct {
 	epoch   uint8
 	Bits    int
-	program *Program      // what the tables say
+	program *Program      // from the tables
 	plan    *pint.Plan    // if there is no program
 	loops   [][]pint.Slot // of plan, by set of queries: those that detect loops
 }

@@ -16,14 +16,14 @@ type Expectations struct {
 	Epoch  uint32 // of the plan
 	Latest uint32 // that others can have in force, as far as it is known here
 	plan   *Plan
-	work   *Work   // what the agent sends by it
+	work   *Work   // the agent's sends of it
 	to     [4]byte // address of the agent
 	own    map[TrackKey]*expected
 
 	longest   int64 // interval, ns
 	unplanned int   // probes that are followed, and that the plan does not have
 
-	unsent []uint32 // by template: rounds that the card did not take, of which collectors know
+	unsent []uint32 // by template: rounds refused by the card that were reported to collectors
 }
 
 // expected is a probe of the plan that comes to the agent.
@@ -37,12 +37,12 @@ type expected struct {
 
 	since, ran int64       // when it began to be expected, by both clocks of the track
 	key        TrackKey    // of an own one, and of state
-	state      *trackState // what came; nil before anything does
+	state      *trackState // state of arrivals; nil before the first
 	gaps       int64       // rounds lost between those that came, and before
 	counted    int64       // rounds missed since the last arrival that are counted elsewhere
 	sent, late uint32      // of an own one: rounds sent, at the last turn and at the one before
 	missing    int64       // rounds missed since the last arrival, at the last tick
-	reported   int64       // rounds that collectors know of
+	reported   int64       // rounds that were reported to collectors
 	silent     bool
 
 	failed    uint32 // of an own one: rounds that the card did not take or that were left out, at the last turn

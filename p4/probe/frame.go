@@ -124,7 +124,7 @@ func (t *Template) AppendFrame(dst []byte, now int64) []byte {
 	if t.sum != 0 {
 		sum := ^packet.Fold(t.sum + packet.Sum(tail))
 		if sum == 0 {
-			sum = 0xffff // 0 says that there is none
+			sum = 0xffff // 0 means that there is none
 		}
 		be.PutUint16(t.frame[t.l4+6:], sum)
 	}

@@ -88,7 +88,7 @@ func parseKeys(b []byte) (*Keys, error) {
 		}
 		k.list = append(k.list, x)
 	}
-	if lines.Err() != nil { // which says nothing of what it read
+	if lines.Err() != nil { // whose text does not contain what it read
 		return nil, errors.New("a line is too long for a key")
 	}
 	if len(k.list) == 0 {

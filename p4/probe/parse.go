@@ -59,8 +59,8 @@ type Arrival struct {
 type Parser struct {
 	mark   uint8
 	Node   uint32    // that no switch may have; 0 for none
-	Keys   *Digester // nil where none are asked for
-	Lax    bool      // what has no digest is taken all the same
+	Keys   *Digester // nil where none are required
+	Lax    bool      // frames without a digest are accepted
 	ints   *intmd.Decoder
 	report decode.Report
 }

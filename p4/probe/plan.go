@@ -86,7 +86,7 @@ const (
 // Limits bound what an agent does. They are its own: a plan cannot raise them.
 type Limits struct {
 	Name         string  // of the agent
-	SendBPS      float64 // bits a second that it sends, with what is around a frame on a line
+	SendBPS      float64 // bits a second that it sends, including the overhead of a frame on a line
 	ReceiveBPS   float64 // bits a second of probes that come to it
 	Probes       int     // that it sends
 	MTU          int     // of an IP packet, on the network and on the way to collectors

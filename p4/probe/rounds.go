@@ -27,7 +27,7 @@ type Rounds struct {
 // SentRounds are those of a probe that the agent sends.
 type SentRounds struct {
 	ID       string
-	Number   uint32 // by which packets know the probe among those of the agent
+	Number   uint32 // number of the probe in packets, among those of the agent
 	Route    []int  // as in the plan
 	Interval time.Duration
 	Next     uint32 // round that is sent next; the card took all below

@@ -13,7 +13,7 @@ type Timetable struct{ heap []start }
 type start struct {
 	due             int64
 	interval, phase int64
-	probe           int32 // index of what was handed over
+	probe           int32 // index in the list of slots
 }
 
 // Slot is the interval and the phase of a probe.

@@ -161,7 +161,7 @@ func (t *Track) fits(x *trackState, a *Arrival) fit {
 		return before
 	case a.Epoch != x.epoch:
 		return impossible
-	case d <= 0 && d > -64 && x.marred&(1<<-d) != 0: // that frame said no time
+	case d <= 0 && d > -64 && x.marred&(1<<-d) != 0: // that frame had no valid time
 		return follows
 	case p == nil && (d > most || d < -most || d <= 0 && a.Sent > x.sent): // sent later, and yet an earlier round
 		return another

@@ -49,12 +49,12 @@ const (
 	OK        Reason = iota
 	Short            // shorter than a packet of its mode; a request that an answer would be longer than
 	Long             // longer than MostLen
-	BadMAC           // without the digest that a key of ours gives
+	BadMAC           // without a digest by a key of ours
 	BadTime          // a time of PTP with a second's worth of nanoseconds or more
-	BadEcho          // an answer that does not repeat what was asked
+	BadEcho          // an answer that does not repeat its request
 	BadTLV           // extensions that do not fit into their packet, or whose padding was changed on the way
 	NoRoom           // of a session beyond those that a reflector remembers
-	OverRate         // beyond the answers that a reflector gives in a second
+	OverRate         // beyond the answers of a reflector in a second
 	NotServed        // from an address that the settings do not allow, or an answer of another reflector
 	NumReasons
 )

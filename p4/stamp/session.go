@@ -129,9 +129,9 @@ type Session struct {
 	last    trip   // of that
 	silence uint64 // requests in a row that were lost
 	padding []byte
-	given   Counts // of which Since has given what there was
+	given   Counts // that Since has returned
 	trips   Delays // since then
-	hops    int    // routers on the way out, by the latest answer that says so
+	hops    int    // routers on the way out, by the latest answer with that number
 	looked  bool
 	offset  int64 // of the clock that can be set from the one that cannot, in ns
 
@@ -157,7 +157,7 @@ type numbers struct {
 	proof     int    // of these, the ones whose numbers no reordering explains
 	seen      [mostSeen / 64]uint64
 	past      uint64 // requests that were lost on their way before the numbers began anew
-	unknown   uint32 // losses whose direction no number says
+	unknown   uint32 // losses whose direction no number shows
 	next      uint32 // the first request behind those before
 }
 
@@ -386,7 +386,7 @@ func (s *Session) receive(b []byte, at int64) error {
 func (s *Session) tail(b []byte, place int) error {
 	n := s.mode.Len()
 	if len(b) <= n {
-		return nil // also of a reflector that knows no extensions
+		return nil // also of a reflector without extensions
 	}
 	if s.Keys != nil && !s.Keys.protected(b, place).whole {
 		return refuse("hmac_tlv", n, BadMAC)
@@ -479,7 +479,7 @@ func (s *Session) number(a *Answer) {
 		if n.proof < restart {
 			return
 		}
-	case later && int32(a.Seq-n.base-(a.SenderSeq-n.low)-n.twice) > restart: // more than were asked
+	case later && int32(a.Seq-n.base-(a.SenderSeq-n.low)-n.twice) > restart: // more than the requests
 	default:
 		if later {
 			n.of, n.behind, n.proof = a.SenderSeq, 0, 0

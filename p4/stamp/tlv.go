@@ -51,7 +51,7 @@ type tlv struct {
 	flags Flags
 	Type  Type
 	At    int    // of the header, in bytes from the beginning of the extensions
-	Value []byte // what there is of it
+	Value []byte // as much as there is
 	cut   bool   // the packet ends before the value does
 }
 
@@ -91,7 +91,7 @@ type cos struct {
 	Asked    uint8 // DSCP that the answer is to have (DSCP1)
 	arrived  uint8 // DSCP that the request came with (DSCP2)
 	ecn      uint8 // that the request came with
-	rejected uint8 // 1: the answer has another DSCP than was asked (RP)
+	rejected uint8 // 1: the answer has another DSCP than requested (RP)
 }
 
 // Decode reads the value.

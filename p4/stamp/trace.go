@@ -43,7 +43,7 @@ func (t *Trace) Round() (ttls []int) {
 		return nil
 	}
 	last := len(t.hops)
-	if !t.ended { // routers behind the last one that answers are asked for a few at a time
+	if !t.ended { // routers behind the last one that answers are probed a few at a time
 		known := 0
 		for i, h := range t.hops {
 			if h.IsValid() {

@@ -49,7 +49,7 @@ const (
 	mostHopLatency   = uint64(time.Hour)
 	mostHopQueue     = 1 << 40
 	mostLinks        = 1 << 16          // directions, of a window
-	mostLineTime     = 1 << 62          // ns: what clocks may differ by
+	mostLineTime     = 1 << 62          // ns: difference of clocks
 	mostAhead        = 10 * time.Minute // of this clock
 )
 

@@ -85,7 +85,7 @@ func (c *Charge) Fence(ctx context.Context) func(p *control.Plan) error {
 		}
 		record := chargePlan{p.Network.Name, p.Why, p.Detailed}
 		b, err := json.Marshal(&record)
-		if err == nil && len(b) > c.MaxPlan { // which probes look closer is a hint for the next one
+		if err == nil && len(b) > c.MaxPlan { // the list of detailed probes is a hint for the next one
 			record.Detailed = nil
 			b, err = json.Marshal(&record)
 		}

@@ -29,7 +29,7 @@ type Emulated struct {
 	Journal  *loop.Journal
 	Names    []string // of agents
 
-	asked time.Duration // when agents were asked for rounds last
+	asked time.Duration // time of the last survey of rounds
 }
 
 // These are the instructions of the demonstration's probes: node, interfaces, latency and queue, and for detail

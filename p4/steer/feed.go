@@ -28,7 +28,7 @@ type feed struct {
 	length    int64 // of it
 	span      int64 // length of the windows that are not judged yet, ns
 	sums      map[int32]*hopSum
-	lines     map[int32]*lineTime // what is known of the clocks at both ends of a direction
+	lines     map[int32]*lineTime // the clocks at both ends of a direction
 	unplanned uint64              // flows like probes that took no way of the plan
 	foreign   bool                // the last window has such flows
 	unlisted  bool                // the last window left flows out, and has no probe

@@ -24,7 +24,7 @@ import (
 // Files name a network that is steered.
 type Files struct {
 	Topology  string
-	FirstNode int64 // node id by which reports know the first node; the others follow
+	FirstNode int64 // node id of the first node in reports; the others follow
 	Plan      agent.Files
 	Agents    []AgentHost
 	Switches  []Switch

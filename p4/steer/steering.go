@@ -83,7 +83,7 @@ func (s *Steering) reload(ctx context.Context) (restart []string, err error) {
 		return nil, err
 	}
 	for name, c := range fresh {
-		s.Switches.forget(name) // where it was served for what it owed
+		s.Switches.forget(name) // if it was only served for its cleaning
 		s.Switches.served[name] = c
 		s.Switches.Serve(name, c.to)
 	}

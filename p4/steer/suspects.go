@@ -21,10 +21,10 @@ type Config struct {
 	Suspicion suspicion.Config
 	Links     *Links
 	Probes    []planner.Probe
-	Passed    [][]int32     // by probe: the directions that it passes, as [Links.Route] gives them
+	Passed    [][]int32     // by probe: the directions that it passes, from [Links.Route]
 	Interval  time.Duration // of the probe that is sent least often
 	Sent      *loop.Probing // nil where Rounds is set
-	Rounds    Rounds        // nil for those that agents are asked for
+	Rounds    Rounds        // nil for those of surveys of agents
 }
 
 // Rounds returns rounds of probes whose fate has become known since the last call. [loop.Rounds] are those of agents.
@@ -39,7 +39,7 @@ type Suspects struct {
 	Rounds *loop.Rounds // of agents; nil where the settings have others
 
 	links  *Links
-	hosts  map[string]int32 // lines of hosts, by what they are
+	hosts  map[string]int32 // lines of hosts, by name
 	state  *suspicion.State // owned by the caller of Suspects
 	rounds Rounds
 	cycle  time.Duration

@@ -206,7 +206,7 @@ func (c *Switch) load() string {
 // switchWatch notifies the loop when a switch can be written, and when another controller has taken it over.
 type switchWatch struct {
 	load     string
-	program  string // why it has to be loaded, as the loop knows it
+	program  string // why it has to be loaded, as passed to the loop
 	device   control.Device
 	election p4rt.Election
 	post     func(control.Event)

@@ -80,7 +80,7 @@ func (c *Controller) acked(e Acked) {
 	case removing:
 		d.have = without(d.have, d.batch)
 		c.counts.Removed += uint64(len(d.batch))
-	case reading: // an answer to something else than what was asked
+	case reading: // an answer to another request
 		d.known = false
 	}
 	d.waits, d.batch, d.sent = nothing, nil, nil
@@ -109,7 +109,7 @@ func (c *Controller) refused(e Refused) {
 		d.known = false // some of it may have been done
 		c.did(d, e.Did)
 		if did == installing && c.inForce == nil && !c.tableFull {
-			c.tableFull = true // what an earlier life left may be in the way
+			c.tableFull = true // entries of an earlier life may be in the way
 			return
 		}
 		if did == installing && (d.failed == "" || d.surplus) && c.mayRevert(rested(batch, e.Did)) {
@@ -445,7 +445,7 @@ func (c *Controller) approve(epoch uint32) error {
 func (c *Controller) rollback() error {
 	p := c.before
 	if c.target != c.inForce {
-		p = c.inForce // the one under way is what is not wanted
+		p = c.inForce // the one under way is unwanted
 	}
 	switch {
 	case c.deposedBy != "":

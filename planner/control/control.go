@@ -18,10 +18,10 @@ type Controller struct {
 	lastTick int64
 	request  Request
 	devices  []device // by kind and name
-	version  uint64   // of what devices are to hold
+	version  uint64   // of the wanted state of devices
 	kept     keep     // as of that version
 
-	target      *Plan // what devices are to have; nil for nothing of this controller
+	target      *Plan // the wanted plan; nil for no entries of this controller
 	inForce     *Plan // the last target that settled
 	before      *Plan // and the one before it
 	pending     *Plan // waits for approval
@@ -189,7 +189,7 @@ func (c *Controller) advance(now int64) {
 		d.waits, d.batch, d.sent = nothing, nil, nil
 		d.retry = d.retry && !d.silent // once a cycle
 		if d.Kind == Switch {
-			d.known = false // whether it was done, only the switch knows
+			d.known = false // whether it was done is only known from the switch
 			if did == installing || did == removing {
 				d.fruitless++
 			}
@@ -258,16 +258,16 @@ func (c *Controller) record(r Record) {
 type device struct {
 	Device
 	up        bool
-	known     bool // what it has, which is read from one that is up
+	known     bool // its state is known; it is read once the device is up
 	heard     bool // that it is up or down
 	leaving   bool // no longer part of the network
 	silent    bool // does not answer, and is not waited for
 	retry     bool // in this cycle, though silent or failed
 	failed    string
-	surplus   bool   // what it refused is to give something up: it is waited for
+	surplus   bool   // it refused a removal: it is waited for
 	retryAt   uint64 // cycle
 	refusals  int    // in a row
-	fruitless int    // changes of a switch in a row of which it did not say what became
+	fruitless int    // consecutive changes of a switch without an outcome
 	attempts  int
 
 	waits    operation
@@ -291,7 +291,7 @@ type device struct {
 	approved, announced bool // the loading of it
 	loads               int  // tries
 	have                []Entry
-	journaled           bool   // the journal has what it holds
+	journaled           bool   // its state is in the journal
 	checked             uint64 // version at which there was nothing to do
 	clean               bool   // as of that version
 	made                bool   // has all of the target, as of that version

@@ -222,7 +222,7 @@ func (c *Controller) load(d *device) {
 // keep holds what no switch may lose.
 type keep struct {
 	plans   []*Plan  // of which agents may send probes, and the target
-	foreign []uint32 // epochs that agents have from an earlier life: what belongs to them is not known
+	foreign []uint32 // epochs that agents have from an earlier life: their entries are unknown
 	all     bool     // an agent may have anything
 }
 
@@ -252,7 +252,7 @@ func (c *Controller) keeping() (k keep) {
 		case c.target != nil && !d.foreign && d.inForce == c.target.Epoch && d.mayHave <= c.target.Epoch:
 			continue // it has the target and nothing else
 		case like != nil && like.inForce == d.inForce && like.mayHave == d.mayHave && like.foreign == d.foreign:
-			continue // what it needs is there already
+			continue // its entries are there already
 		}
 		like = d
 		ours := d.inForce == 0
@@ -323,7 +323,7 @@ func (c *Controller) driveSwitch(d *device, k *keep) {
 		d.fruitless = 0
 	}
 	switch {
-	case d.fruitless >= c.cfg.Attempts: // it reads, and what it is asked to change it neither does nor refuses
+	case d.fruitless >= c.cfg.Attempts: // it answers reads, but neither carries out nor refuses changes
 		c.fail(d, fmt.Sprintf("%s did not answer %d changes in a row, and holds %d entries too few and %d too many", d.Device, d.fruitless, len(missing), len(extra)))
 		d.fruitless = 0
 	case len(extra) > 0 && c.now >= c.graceUntil && (!d.surplus || d.retry):

@@ -81,7 +81,7 @@ type Refused struct {
 	Request Request
 	Device  Device
 	Why     string   // the error, for people
-	Did     []Change // what became of each entry; nil where that is not known
+	Did     []Change // outcome of each entry; nil if unknown
 }
 
 // Program reports that a switch is unusable, since it does not run the expected program. Without a reason, that is

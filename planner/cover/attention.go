@@ -71,7 +71,7 @@ func (p *Problem) AttentionBound(traversals int, reach []int) float64 {
 	if most == 0 {
 		most = len(reach)
 	}
-	ends, stamps := 1, 0 // what a probe has more stamps than links
+	ends, stamps := 1, 0 // stamps of a probe beyond its links
 	if p.Hosts != nil && slices.Contains(p.Hosts, true) {
 		ends = -1
 		stamps = traversals - traversals/slices.Min(reach)

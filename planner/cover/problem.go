@@ -19,12 +19,12 @@ type Problem struct {
 	Depots    []int  // nodes where probes may start and end; nil for all
 	Redundant bool   // two covers, which together pass both directions of every link; not with Directed
 
-	Minimise Measure      // what traversals between depots are counted in; Links if empty
+	Minimise Measure      // unit of traversals between depots; Links if empty
 	Size     Size         // of a probe, for Bytes
 	Hosts    []bool       // by node: probes begin and end there, and none passes; nil for none
-	Agents   []topo.Agent // what sends and receives at the depots; nil where that does not matter
+	Agents   []topo.Agent // senders and receivers at the depots; nil where they do not matter
 
-	Attention *Attention // what a loop does with the probes, whose bytes are to be few; nil where that does not matter
+	Attention *Attention // loop of detail whose bytes are minimised; nil for none
 }
 
 // Skipped reports whether link l must not be probed or passed.

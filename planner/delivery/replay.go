@@ -59,7 +59,7 @@ type replay struct {
 	rules map[match]*Rule
 	first map[string][]*Rule // of points themselves, in their order
 	met   map[match]bool
-	want  map[match]*Assignment // by point and tag; what has arrived is taken out
+	want  map[match]*Assignment // by point and tag; arrivals are removed
 	link  map[int]float64
 	node  map[string]float64
 	bad   planner.Errors

@@ -24,7 +24,7 @@ const maxColumns = 250
 type fabric struct {
 	p      *Picture
 	tables []*table
-	planes [][]int // cores by what they are linked to
+	planes [][]int // cores grouped by their neighbours
 	other  []int   // links that are in no table
 	levels int     // tiers
 	bundle int     // so many rows and columns make one cell

@@ -14,7 +14,7 @@ import (
 const (
 	maxTables = 2500  // pixels that all tables take downwards
 	maxCells  = 24000 // above which rows and columns are bundled, to a quarter of it
-	tableHead = 40    // above a table: its name and what is in it
+	tableHead = 40    // above a table: its name and its contents
 	tableGap  = 18
 	nodeStrip = 12 // the row of the column's nodes, and the column of the row's
 	rowNames  = 78 // beside a table, for the names of rows

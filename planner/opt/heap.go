@@ -35,7 +35,7 @@ func (h *Heap[T]) Pop() T {
 	h.Items[0], h.Items[n] = h.Items[n], h.Items[0]
 	h.down(0, n)
 	x := h.Items[n]
-	clear(h.Items[n:]) // what it refers to can go
+	clear(h.Items[n:]) // its memory can be freed
 	h.Items = h.Items[:n]
 	return x
 }

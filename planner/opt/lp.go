@@ -13,7 +13,7 @@ type LP struct {
 	at      []int32 // entries of column j: at[j] to at[j+1]
 	row     []int32
 	part    []float64
-	costs   []float64 // what a column costs
+	costs   []float64 // by column
 	x       []float64
 	Prices  []float64 // of rows
 	ax      []float64 // A x

@@ -65,8 +65,8 @@ type Blossom struct {
 // Labels of blossoms in the forest of alternating paths.
 const (
 	free  uint8 = iota
-	outer       // roots, and what a matched pair leads to
-	inner       // what an unmatched pair leads to
+	outer       // roots, and nodes reached by a matched pair
+	inner       // nodes reached by an unmatched pair
 )
 
 // matcher holds the state. Blossoms are numbered from 0, and the first n are the nodes themselves. Half h belongs to pair
@@ -92,7 +92,7 @@ type matcher struct {
 	label   []uint8   // of an outermost blossom
 	entry   []int32   // the half that leads into it from its parent in the tree; -1 for roots
 	tree    []int32   // node that is the root of its tree
-	members [][]int32 // by root: what became part of its tree
+	members [][]int32 // by root: the nodes of its tree
 	felled  []int32   // nodes of trees that are no more
 	queue   []int32   // outer nodes to search from
 	mark    []bool    // of ancestor

@@ -9,9 +9,9 @@ import "slices"
 type Transport struct {
 	colAt, colRow []int32
 	Sent          []int64   // by pair
-	Load          []int64   // by column: the sum of what is sent to it
+	Load          []int64   // by column: total flow to it
 	Room          []int64   // by column: the most that it takes; 0 for closed ones
-	Left          []int64   // by row: what is not sent yet
+	Left          []int64   // by row: supply not sent yet
 	Over          [][]int32 // by row: its pairs with open columns
 	Effort        int64     // pairs looked at
 

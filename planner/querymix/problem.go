@@ -189,7 +189,7 @@ func Decode(r io.Reader) (*Problem, error) {
 	if err := planner.ReadJSON(r, &p); err != nil {
 		return nil, err
 	}
-	if p == nil { // null, which is what an empty YAML file says
+	if p == nil { // null, as from an empty YAML file
 		return nil, errors.New("the instance is empty")
 	}
 	return p, nil

@@ -25,7 +25,7 @@ const (
 // Resolved is a problem in numbers: names are indices, times are slots.
 type Resolved struct {
 	Slot    float64 // milliseconds
-	Base    int     // what all periods and intervals are multiples of
+	Base    int     // common divisor of all periods and intervals
 	Hyper   int     // after which everything repeats
 	Spacing int
 	Grid    []int // the intervals, ascending: from the shortest period on; faster would show no more
@@ -85,7 +85,7 @@ type resolver struct {
 	links map[string]int32
 	agent map[string]int32
 
-	link, send, receive float64 // limits where nothing else is said
+	link, send, receive float64 // default limits
 }
 
 // Resolve validates p and turns it into numbers.

@@ -11,7 +11,7 @@ const (
 	MaxFatTree = 128     // 20 480 switches, 1 048 576 links
 	MaxNodes   = 1 << 21 // of a leaf-spine or random graph
 	MaxLinks   = 1 << 24 // of a leaf-spine or random graph
-	maxDense   = 1 << 14 // nodes up to which a dense random graph is drawn by what it leaves out
+	maxDense   = 1 << 14 // nodes up to which a dense random graph is drawn by its missing links
 )
 
 // FatTree generates the switches of a k-ary fat-tree (Al-Fares et al., SIGCOMM 2008). It has (k/2)² core switches, and
@@ -106,7 +106,7 @@ func Random(nodes, links int, seed uint64) (*Graph, error) {
 		add(pair(order[i], order[r.IntN(i)]))
 	}
 	if rest := links - max(nodes-1, 0); rest > (most-links) && nodes <= maxDense {
-		var open [][2]int32 // drawing from what is left would mostly hit links that exist
+		var open [][2]int32 // random draws would now mostly hit existing links
 		for x := range nodes {
 			for y := x + 1; y < nodes; y++ {
 				if p := pair(x, y); !has[p] {

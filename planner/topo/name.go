@@ -20,7 +20,7 @@ func (g *Graph) LinkName(l int) string {
 // both.
 func (g *Graph) LookupLinks(name string) ([]int, error) {
 	var links []int
-	var found, apart [2]int // the ends of what was found, and of what is not joined
+	var found, apart [2]int // the ends of the found links, and of a pair that is not joined
 	nodes := false
 	for at := 0; ; at++ {
 		k := strings.Index(name[at:], "--")

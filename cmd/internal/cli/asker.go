@@ -24,7 +24,7 @@ const maxAnswer = 64 << 20
 type Asker struct {
 	URL, TokenFile, Format string
 
-	Program string // that is asked; "" for a collector
+	Program string // that answers; "" for a collector
 	Flag    string // the flag with the address; "" for --url
 }
 

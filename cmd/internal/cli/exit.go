@@ -20,7 +20,7 @@ import (
 // These are the exit statuses. docs/operating.md lists them, command by command.
 const (
 	ExitFailed = 1  // the request was right and could not be carried out
-	ExitUsage  = 64 // the request was wrong: EX_USAGE of sysexits.h. 2 is what a crash of Go gives.
+	ExitUsage  = 64 // the request was wrong: EX_USAGE of sysexits.h. 2 is the status of a crashed Go program.
 )
 
 // ExitStatus is the status of a program that ends with err.

@@ -18,7 +18,7 @@ import (
 type Manager struct {
 	send     func(state string) error
 	log      *slog.Logger
-	watchdog time.Duration // the program is killed unless it says within this time that it lives; 0 for no such wish
+	watchdog time.Duration // the program is killed unless it reports within this time that it is alive; 0 for no watchdog
 	failed   atomic.Bool   // sending failed before, and was logged
 	stop     sync.Once     // sends that the program stops
 }

@@ -36,7 +36,7 @@ func MachineMemory() int64 {
 		default:
 			continue
 		}
-		for dir := f[2]; ; dir = filepath.Dir(dir) { // a group may take what those around it may
+		for dir := f[2]; ; dir = filepath.Dir(dir) { // a group has the limits of those around it
 			if b, err := os.ReadFile(filepath.Join(root, dir, file)); err == nil {
 				if n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err == nil && n > 0 {
 					most = min(most, n)

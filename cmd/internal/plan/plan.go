@@ -216,15 +216,15 @@ func (o *sharedFlags) holds(err error) error {
 type family[P any] struct {
 	size      string                               // of the problem, for the progress
 	solve     func(stop func() bool) (*P, error)   // makes the plan
-	complete  func(*P, planner.Given) error        // derives what a plan of --check leaves out
+	complete  func(*P, planner.Given) error        // derives the missing parts of a plan of --check
 	resolve   func(*P, func() bool) (*P, error)    // makes the best plan of the problem of one that was read, for --check; nil: as solve
 	adopt     func(plan, resolved *P)              // takes over bounds where the plan that was read claims none; nil: by stats alone
-	hold      func(plan, resolved *P) error        // holds what one says of itself against the other; nil: by stats alone
-	badMethod error                                // that solve gives for a method that is none; nil where there are no methods
+	hold      func(plan, resolved *P) error        // checks the claims of the first by the second; nil: by stats alone
+	badMethod error                                // error of solve for an unknown method; nil where there are no methods
 	stats     func(*P) *planner.Stats              // of the plan, for the time taken
-	check     func(*P) error                       // by code that does not know solve
+	check     func(*P) error                       // by code independent of solve
 	steps     func(*P) error                       // checks the way from the plan of --replan; nil where there is none
-	finish    func(*P) error                       // what is done to a plan that holds, of any origin; nil for nothing
+	finish    func(*P) error                       // applied to a valid plan of any origin; nil for nothing
 	draw      func(io.Writer, *P) error            // for --svg
 	table     func(io.Writer, *P) error            // for --format table
 	formats   map[string]func(io.Writer, *P) error // further ones of --format

@@ -100,7 +100,7 @@ func (o *queriesFlags) run(c *cobra.Command, path string) error {
 	if err := o.measure(c, p); err != nil {
 		return err
 	}
-	var made *pint.Plan // what switches and the collector make of the plan
+	var made *pint.Plan // the plan for switches and the collector
 	return carryOut(c, o.sharedFlags, family[querymix.Plan]{
 		size: fmt.Sprintf("%d queries", len(p.Queries)),
 		solve: func(stop func() bool) (*querymix.Plan, error) {

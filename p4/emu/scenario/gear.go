@@ -20,7 +20,7 @@ var GearKinds = []string{"sonic", "arista", "linux", "juniper"}
 type gearKind struct {
 	port   string // name of an interface, of its number
 	speed  uint64 // bit/s
-	full   uint32 // reasons of drops: a queue that is full, of a router no route, and what a list of rules refuses
+	full   uint32 // reasons of drops: a full queue, on a router no route, and an access list
 	denied uint32
 	has    sflow.Field // records of samples
 	drops  sflow.Field // records of drop notifications

@@ -16,9 +16,9 @@ import (
 // Times and delays are absolute; what traffic does is relative to the rate of a line.
 type Trouble struct {
 	Name  string
-	What  string        // what happens, with its size, in a sentence without a full stop
+	What  string        // description, with its size, in a sentence without a full stop
 	For   time.Duration // from its beginning to its end
-	At    Place         // what has to be named
+	At    Place         // the element that has to be named
 	Kinds []string      // of findings that may name it; none if no finding is due
 
 	happen func(s *site)

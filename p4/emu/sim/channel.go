@@ -26,8 +26,8 @@ type call struct {
 	timer int32
 	done  bool // by the device
 	*Called
-	serve  func() bool            // what the device does; false: none is there that answers
-	answer func(at time.Duration) // what the controller does
+	serve  func() bool            // the work of the device; false: none answers
+	answer func(at time.Duration) // the work of the controller
 }
 
 // Called is when the last request came to a device, and when its last answer comes.

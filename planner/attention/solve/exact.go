@@ -38,7 +38,7 @@ func exact(c *cover, stop func() bool) (cols []int32, bound int64, nodes int) {
 			cols = append(cols, p.of[k])
 		}
 	}
-	if s.stopped { // never dearer than what takes no search
+	if s.stopped { // never dearer than a choice without search
 		for _, perCost := range []bool{true, false} {
 			if other := greedy(c, perCost); c.total(other) < c.total(cols) {
 				cols = other

@@ -341,7 +341,7 @@ func (a *assigner) drop() {
 		a.remove(which)
 	}
 	slices.SortStableFunc(dropped, func(x, y cover.Walk) int { return cmp.Compare(len(y), len(x)) })
-	for _, w := range dropped { // what was left out for another one may have room now
+	for _, w := range dropped { // a walk left out for another one may have room now
 		if alone := slices.ContainsFunc(w, func(i int32) bool { return times[item(i)] == 0 }); !alone {
 			continue
 		}

@@ -28,7 +28,7 @@ type Options struct {
 	Balanced bool   // make probes about equally long; plans with depots and with a limit of hops always are
 	Seed     uint64
 	Stop     func() bool // ends improving; nil for never
-	Partial  bool        // leave out what cannot be covered, rather than fail
+	Partial  bool        // leave out uncoverable links, rather than fail
 
 	// Churn is the most probes that Replan adds, removes or changes, or those that it has to if these are more; below 0, any
 	// number. With nil it keeps every probe that is whole as it is.
@@ -78,7 +78,7 @@ type coverer struct {
 	some  bool         // left holds what should be covered
 	edges int          // to be covered
 	bound int          // of the objective
-	loose int          // of what is left out, what another plan may not leave out
+	loose int          // left-out links that another plan might cover
 	asked *cover.Problem
 
 	keptFirst, keptSecond int   // walks of an older plan, which come first

@@ -148,7 +148,7 @@ func (m *model) fits(i int32, flows []flow) bool {
 // apart is the model without points that keep their flows, and without what these take.
 func (m *model) apart(b *before, kept []int32) *model {
 	one, net := *m, *m.network
-	one.ways = make([][]path, len(m.points)) // what is needed of them depends on what is free
+	one.ways = make([][]path, len(m.points)) // which of them are needed depends on free capacities
 	net.free, one.room = slices.Clone(m.free), slices.Clone(m.room)
 	one.network = &net
 	for _, i := range kept {

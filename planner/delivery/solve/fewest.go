@@ -14,7 +14,7 @@ type goal struct {
 	links int     // to be added
 	each  int     // links that one point may have
 
-	aim     aim     // what is to be small
+	aim     aim     // the quantity that is minimised
 	before  *before // the plan that is replaced, if one is
 	changes float64 // most points that may change
 	atMost  bool    // links may be fewer
@@ -69,7 +69,7 @@ type fewServers struct {
 	others                            []int32   // servers that no path reaches, in the order in which they are used
 
 	sol    *solution
-	kept   []int32         // points that keep what they have in it
+	kept   []int32         // points that keep their paths in it
 	failed map[string]bool // choices of points and servers that have no solution
 }
 
@@ -81,7 +81,7 @@ func newFewServers(m *model, g goal, switches bool, b *budget) *fewServers {
 	}
 	size := f.link + g.each*n
 	if f.keep = size; g.before != nil {
-		size += n // by point, whether it keeps what it has
+		size += n // by point, whether it keeps its paths
 	}
 	f.hi, f.cost = make([]float64, size), make([]float64, size)
 	f.pointLimits()

@@ -17,7 +17,7 @@ type model struct {
 	room    []float64 // by server
 	cost    []float64 // by point: its weight, in units that make it a whole number
 	unit    float64   // of costs
-	blur    float64   // what all weights together differ from costs by
+	blur    float64   // total difference between weights and costs
 	paths   []path
 	of      [][]int32 // paths by point
 	capped  []bool    // by point: there are more paths
@@ -25,7 +25,7 @@ type model struct {
 	pairs   int       // point and server pairs with a usable path
 	ways    [][]path  // by point: paths that begin with an added link to a switch; made when needed
 	nodes   int       // of all searches
-	unsure  bool      // a search was cut short, or left out what might have been better
+	unsure  bool      // a search was cut short, or left out possibly better ones
 	timeout bool      // by stop
 }
 

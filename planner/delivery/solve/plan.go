@@ -162,7 +162,7 @@ func (r *result) unlinked(m *model, o *Options, best *choices) {
 	room := m.capacityBound(m.lightest(best.out))
 	sol, bound, cut := m.fewest(goal{out: best.out}, math.MaxInt32, room, false, &budget{})
 	if sol == nil {
-		sol = m.realise(&stage{points: best.points}, &budget{}) // what served has found
+		sol = m.realise(&stage{points: best.points}, &budget{}) // the solution of the search
 		if sol == nil {
 			r.fallback(m, o, best)
 			return

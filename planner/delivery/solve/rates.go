@@ -51,7 +51,7 @@ func (m *model) fill(list []*path, points, careful []int32) (l *program, byPoint
 			l.addRow(m.sum(users), math.Inf(-1), m.room[s])
 		}
 	}
-	var separate func(*program) bool // only made for what would do without it
+	var separate func(*program) bool // made only if a solution without it would pass
 	for {
 		if how = l.solve(); how != optimal {
 			return nil, nil, nil, how

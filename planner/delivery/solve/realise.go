@@ -14,7 +14,7 @@ type stage struct {
 	linked   []int32 // of these, with one added link each; a point may be there twice
 	servers  []int32 // that may be used; nil for all
 	switches bool    // links may be added to switches; else to servers only
-	kept     []int32 // points beside these, which keep what they have
+	kept     []int32 // points beside these, which keep their paths
 }
 
 // budget bounds searches.

@@ -16,7 +16,7 @@ type tree struct {
 	cut      bool                  // search was incomplete
 	limit    int                   // nodes left; 0 for any number
 	root     bool
-	slack    float64 // what costs may be off by
+	slack    float64 // tolerance of costs
 }
 
 // costSlack is the tolerance of a solution's cost. It covers a small error of every variable, the tiny extra costs of

@@ -22,7 +22,7 @@ type annealer struct {
 	heat float64
 	ends bool
 	part []int32
-	done func() bool // asked now and then
+	done func() bool // called now and then
 }
 
 func (a *annealer) price(length int) int {

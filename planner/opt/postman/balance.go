@@ -36,7 +36,7 @@ type balancer struct {
 
 	work    int // edge ends looked at
 	squares int // sum of the squared lengths
-	ideal   int // what it would be if all were as equal as they can be
+	ideal   int // its value for lengths as equal as possible
 	saved   []savedTrail
 	journal bool
 }

@@ -31,7 +31,7 @@ type strands struct {
 	parts  [][]int32
 	trails int
 	root   []int32         // of a strand: the trail that it becomes part of, or -1
-	size   []int           // of a trail with what became part of it
+	size   []int           // of a trail with its guests
 	todo   [][]int32       // of a trail: strands to look for circuits at
 	queue  opt.Heap[int32] // trails, the shortest first
 }

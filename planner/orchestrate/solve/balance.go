@@ -146,7 +146,7 @@ func (s *solver) lower(pk *packing, best *pack, turns int) (bool, error) {
 			target = goal()
 			continue
 		}
-		if target < min(top-1, ceiling) { // try higher before deciding what is lower
+		if target < min(top-1, ceiling) { // try higher levels before deciding lower ones
 			target += (min(top-1, ceiling) - target + 1) / 2
 			continue
 		}

@@ -27,8 +27,8 @@ const one = 1 << 32
 // knapsack. If flows cost nothing and left-out interfaces cost their weight, the bound is that of the weight left out.
 type bounder struct {
 	p       *problem
-	flow    int64 // what a flow costs, in units of prices: one, or 0 where the bound is of the weight left out
-	unit    int64 // what the price one stands for
+	flow    int64 // cost of a flow, in units of prices: one, or 0 where the bound is of the weight left out
+	unit    int64 // value of the price one
 	lp      *opt.LP
 	sack    opt.Knapsack
 	price   []int64
@@ -59,7 +59,7 @@ type offer struct {
 }
 
 const (
-	maxFlowRows = 2048 // flows up to which each has a row of its own, which says that it is there once
+	maxFlowRows = 2048 // up to that many flows, each has a row that allows it once
 	minSweeps   = 50   // a round
 	maxSweeps   = 800
 	maxIdle     = 24    // rounds after which nothing more is expected

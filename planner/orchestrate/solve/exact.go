@@ -16,12 +16,12 @@ type tree struct {
 	most   int
 	price  []int64 // by interface; no new flow earns more than one. Nil where flows may all be used
 	sack   opt.Knapsack
-	gain   []int64 // prices of what is still missing, 0 for the rest
+	gain   []int64 // prices of missing interfaces, 0 for the rest
 	stop   func() bool
 	budget int64
 	levels []choices // by depth, to be used again
 	rooms  []int64   // of closed flows, by falling size
-	out    group     // what may be left out, of which spare is not yet
+	out    group     // interfaces that may be left out; spare of them are not yet
 	spare  int64
 	given  []int32 // copies of interfaces that were left out, one after the other
 	past   *past   // an older plan of which little may change; nil for none

@@ -47,7 +47,7 @@ func (m *mover) start() {
 			m.put(f, int32(i))
 		}
 	}
-	if m.s.in.Objective == orchestrate.Concentrate { // new flows that carry much of what has none
+	if m.s.in.Objective == orchestrate.Concentrate { // new flows that carry many interfaces without one
 		var kept pack
 		m.save(&kept)
 		search := newSearch(m.p, &m.s.rnd)
@@ -230,7 +230,7 @@ func (m *mover) place() {
 	if m.s.rnd.Below(4) > 0 {
 		slices.SortStableFunc(m.free, func(a, b int32) int { return cmp.Compare(m.p.demand[b], m.p.demand[a]) })
 	}
-	back := m.s.rnd.Below(2) == 0 // what need not change goes back where it was, if it can
+	back := m.s.rnd.Below(2) == 0 // unforced changes are reverted if possible
 	for _, i := range m.free {
 		best, least := int32(none), int64(math.MaxInt64)
 		flows := m.p.through(i)

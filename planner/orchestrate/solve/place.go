@@ -16,7 +16,7 @@ type placer struct {
 	rnd   *opt.SplitMix
 	pool  []int32 // interfaces with a copy that has no flow
 	hard  []int64 // how often an interface found no room
-	worth bool    // what is thrown out costs its weight instead, and what is worth less stays out
+	worth bool    // an evicted interface costs its weight instead, and less valuable ones stay out
 	heat  float64 // by how much less at most it may be worth nevertheless
 }
 
@@ -104,7 +104,7 @@ func (l *placer) place(i int32) {
 	if best != none && l.worth && cheapest > float64(l.p.weight[i])*(1+l.heat*l.rnd.Float()*l.rnd.Float()) {
 		best = none
 	}
-	if best == none { // no flow could carry it even alone, or not for what it is worth
+	if best == none { // no flow could carry it even alone, or not for its worth
 		l.pool = append(l.pool, i)
 		return
 	}

@@ -11,16 +11,16 @@ import (
 type problem struct {
 	ifaces, flows int
 	copies        int
-	real          int     // flows up to here are those of the problem; later ones stand for what is left out
+	real          int     // flows up to here are those of the problem; later ones stand for left-out items
 	demand        []int64 // by interface
 	weight        []int64 // by interface: of one copy
 	want          []int32 // by interface: copies that can be carried at all, each by itself
 	room          []int64 // by flow: its capacity
 	total         int64   // of the demands of all copies wanted
-	scale         int64   // what demands and rooms were divided by
+	scale         int64   // divisor of demands and rooms
 	weightScale   int64   // the same of weights
 	gone          int64   // weight of the copies that cannot be carried, before it was divided
-	groups        []group // of what may be left out
+	groups        []group // of interfaces that may be left out
 	pathAt        []int32 // path of flow f: pathItem[pathAt[f]:pathAt[f+1]]
 	pathItem      []int32
 	flowAt        []int32 // flows through interface i: flowItem[flowAt[i]:flowAt[i+1]]

@@ -21,7 +21,7 @@ type search struct {
 	heat    float64
 	noise   float64 // of the values of new flows in this step
 	byRoom  []int32 // flows through the interfaces, as in flowItem, the largest first; nil until wanted
-	large   int64   // what room beyond what is taken is worth, in sixteenths
+	large   int64   // worth of room beyond the taken one, in sixteenths
 	effort  int64   // steps of inner loops so far
 	removed []int32
 }

@@ -29,7 +29,7 @@ var ErrMethod = errors.New("no such method")
 type Options struct {
 	Method   Method // Auto if empty
 	Seed     uint64
-	Partial  bool              // where not everything can be carried, as much as can be found rather than an error
+	Partial  bool              // if not everything can be carried, carry as much as possible instead of an error
 	Previous *orchestrate.Plan // plan to be replaced with few changes; nil for none
 	Churn    int               // interfaces that may change then, -1 for any number; those that have to change may in any case
 
@@ -96,7 +96,7 @@ type solver struct {
 	rnd   opt.SplitMix
 	bound int64
 
-	lostBound int64 // of the weight left out of what could be carried, in the units of the problem
+	lostBound int64 // of the weight left out of the carryable interfaces, in the units of the problem
 	churn     planner.Churn
 	splitOut  bool // something is left out where demands may be split, and no less can be
 }

@@ -16,7 +16,7 @@ type splitter struct {
 	visited []int32
 	look    int32
 	noise   float64
-	before  []int32 // flows used before the step, and those that stand for what is left out
+	before  []int32 // flows used before the step, and those that stand for left-out items
 	was     []int64 // x of those, in the order of before
 	wasLeft []int64
 }

@@ -16,7 +16,7 @@ type splitTree struct {
 	used   []int32
 	shut   []bool
 	earns  []int64 // by flow: the most that it can earn at the prices, at most one
-	worth  int64   // of everything, less what the flows used can earn
+	worth  int64   // of everything, less the possible profit of the used flows
 	rooms  []int64 // by falling size
 	budget int64
 	stop   func() bool

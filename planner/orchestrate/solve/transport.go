@@ -37,7 +37,7 @@ func newTransport(p *problem, whole bool) *transport {
 
 // shares returns what is sent, in the order of the flows.
 func (t *transport) shares(used []int32) (shares []orchestrate.Share) {
-	used = slices.Sorted(slices.Values(used)) // not those that stand for what is left out
+	used = slices.Sorted(slices.Values(used)) // not those that stand for left-out items
 	for _, f := range used {
 		for e := t.p.pathAt[f]; e < t.p.pathAt[f+1]; e++ {
 			if t.Sent[e] > 0 {

@@ -48,7 +48,7 @@ func Complete(p *querymix.Problem, plan *querymix.Plan, given planner.Given, see
 		*x = d
 	}
 	if plan.Bits != p.Bits {
-		return nil // Check says so, and no digest of that size is laid out
+		return nil // Check reports it, and no digest of that size is laid out
 	}
 	full := *plan
 	full.Queries, full.Sets = slices.Clone(plan.Queries), nil

@@ -22,7 +22,7 @@ type mix struct {
 	floor    []float64 // by query; 0 is none
 	rateRow  []int     // by query: row of its rate, or none
 	floorRow []int     // by query: row of its floor, or none
-	scale    []float64 // by query: what the row of its rate is multiplied with, so that its numbers are about 1
+	scale    []float64 // by query: factor of the row of its rate, so that its numbers are about 1
 	unit     float64   // of λ, for the same reason
 	rows     int       // the last is the sum of shares
 	pack     *pack
@@ -55,7 +55,7 @@ const (
 	rate                         // λ
 	slack                        // of a query's rate
 	surplus                      // of a query's share
-	artificial                   // what a query's share lacks
+	artificial                   // missing share of a query
 	spare                        // share of packets that carry nothing
 )
 
@@ -152,7 +152,7 @@ func (m *mix) solve(stop func() bool) *solution {
 	m.expel()
 	m.center = m.center[:0]
 	m.improve(rate, stop)
-	m.invert() // what rounding has taken
+	m.invert() // corrects rounding errors
 	m.price(rate)
 	s := m.prices(m.dual)
 	if len(m.center) > 0 && m.bound < s.bound*(1-1e-9) {
@@ -406,7 +406,7 @@ func (m *mix) invert() {
 			}
 		}
 		if math.Abs(b[p*n+c]) < 1e-12 {
-			return // what there is serves better
+			return // the known columns are better
 		}
 		for k := range n {
 			b[p*n+k], b[c*n+k] = b[c*n+k], b[p*n+k]

@@ -232,7 +232,7 @@ func codeError(width int, least, most uint64) float64 {
 	least = max(least, 1)
 	steps := float64(uint64(1)<<width - 2)
 	if steps == 0 {
-		steps = 0.5 // one level: what is below it may be anything from 0 to it
+		steps = 0.5 // one level: values below may be anything from 0 to it
 	}
 	return math.Pow(float64(most)/float64(least), 1/(2*steps)) - 1
 }

@@ -4,7 +4,7 @@ package solve
 type item struct {
 	query, width int // by index
 	bits         int
-	need         float64 // of packets until the answer, as a share of what is wanted, if every packet carried it
+	need         float64 // of packets until the answer, relative to the goal, if every packet carried it
 }
 
 // pack finds the items that earn most together in a packet: at most one of each query, within the bits. It is a

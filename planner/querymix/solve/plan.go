@@ -15,7 +15,7 @@ import (
 // Options of Plan.
 type Options struct {
 	Seed    uint64      // of the models
-	Partial bool        // leave out what fits in no packet, and lower frequencies that cannot be held
+	Partial bool        // leave out queries that fit in no packet, and lower impossible frequencies
 	Stop    func() bool // ends the search; nil for never
 
 	// Previous is the present plan of the network. At most Churn queries are new, removed or coded in another way, or

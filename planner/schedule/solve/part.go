@@ -30,7 +30,7 @@ const (
 func (x *piece) first(stop func() bool) {
 	s, ok := x.begin()
 	if !ok {
-		x.proven = true // what must be sent is too much
+		x.proven = true // the forced starts are too much
 		return
 	}
 	worth := make([]float64, len(x.rows))

@@ -23,7 +23,7 @@ type Options struct {
 	Seed     uint64
 	Stop     func() bool    // ends the search with the best found; nil for never
 	Partial  bool           // leave out links that cannot be seen in time, rather than fail
-	Previous *schedule.Plan // keep what this plan says of probes, as far as Churn asks; nil for a new plan
+	Previous *schedule.Plan // keep this plan's times of probes, as far as Churn asks; nil for a new plan
 	Churn    int            // most probes that may change against Previous; below 0 for any number
 }
 
@@ -174,7 +174,7 @@ func (x *planning) solve(c *core) error {
 		switch {
 		case q.best == nil || x.o.Previous == nil || x.o.Churn < 0:
 			q.more(x.rng, x.o.Stop)
-		case !q.proven && len(q.rows) <= smallRows: // the time is for what is near the older plan
+		case !q.proven && len(q.rows) <= smallRows: // the time is for plans near the older one
 			q.search(fewNodes, x.o.Stop)
 		}
 	}
@@ -209,7 +209,7 @@ func (x *planning) adopt(c *core, q *piece, number func(p int32) int32) {
 
 // leaveOut solves a part in which not all can be seen, or no way was found to see all.
 func (x *planning) leaveOut(c *core, w *part) error {
-	for p := range w.cost { // what was decided for seeing all
+	for p := range w.cost { // decisions for seeing all
 		if k := w.probes[p]; x.sum.interval[k] > 0 {
 			x.bytesBound -= c.cost[k] * c.starts(x.sum.interval[k])
 			c.set(x.sum, k, 0, 0)

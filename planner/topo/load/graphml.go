@@ -84,7 +84,7 @@ type graphMLParser struct {
 	edge           graphMLEdge
 	line           int
 	key            string // of the data or default element that is open
-	keyFor         string // what the open key element is for
+	keyFor         string // kind of element that the open key is for
 	keyID          string
 	text           []byte
 	edges          []graphMLEdge

@@ -15,7 +15,7 @@ import (
 // them to a Builder once all are known: names are settled only then.
 type loader struct {
 	file     string
-	name     string // of the graph, if the file gives one
+	name     string // of the graph, if the file has one
 	nodes    []nodeSpec
 	byID     map[string]int // index into nodes
 	links    []linkSpec

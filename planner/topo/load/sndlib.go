@@ -12,7 +12,7 @@ import (
 // an installed capacity and a routing cost. Modules, demands and paths are of planning problems, and not read.
 type sndlib struct {
 	l     *loader
-	unit  string // of capacities, where the file says one
+	unit  string // of capacities, if the file names one
 	pixel bool   // coordinates are those of a picture
 	spots []sndlibSpot
 	links []sndlibLink
