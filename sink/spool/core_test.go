@@ -542,8 +542,8 @@ func TestDamageAtTheEnd(t *testing.T) {
 	}
 }
 
-// What is between records is reported where it begins: bytes that are none, without a loss, and records that are missing. What is there twice is
-// read once, and a segment that ends before its last record is said to.
+// What is between records is reported where it begins: bytes that are none, without a loss, and records that are missing, also before the first
+// segment. What is there twice is read once, and a segment that ends before its last record is said to.
 func TestStretchesAreReported(t *testing.T) {
 	const n = 20
 	at := func(record int) (off int64) { // of 1 to n, in the first segment
@@ -598,6 +598,19 @@ func TestStretchesAreReported(t *testing.T) {
 		if e := s.Events(); len(e) != 1 || e[0] != want {
 			t.Errorf("%s: %+v, want %+v", x.name, e, want)
 		}
+	}
+	s := mustOpen(t, testConfig("mem"), newMemDisk())
+	for i := 1; len(s.segments) < 2 || i <= n; i++ {
+		mustAppend(t, s, i, 100)
+	}
+	s.segments = s.segments[1:]
+	g := s.segments[0]
+	if got := numbers(drain(t, s)); !slices.Equal(got, sequence(g.start.records+1, s.End())) {
+		t.Errorf("without the first segment: read %v", got)
+	}
+	want := event{Kind: "missing", Segment: g.name, Records: g.start.records, Lost: lost(1, g.start.records), Message: "records before this segment are missing"}
+	if e := s.Events(); len(e) != 1 || e[0] != want {
+		t.Errorf("without the first segment: %+v, want %+v", e, want)
 	}
 }
 
