@@ -103,6 +103,7 @@ func (s *shape) agrees(data []byte) bool {
 	if !s.udp {
 		return end >= s.end && end <= room
 	}
+	inside := min(end, room) // what is carried may be longer than UDP says
 	if n := int(be.Uint16(ip[24:])); n != 0 {
 		end = min(20+n, end)
 	}
@@ -113,7 +114,7 @@ func (s *shape) agrees(data []byte) bool {
 	if s.original != 0 {
 		port = be.Uint16(data[s.original:])
 	}
-	return !packet.CarriesUDP(data[s.ip:][:end], port, s.end)
+	return !packet.CarriesUDP(data[s.ip:][:inside], port, s.end)
 }
 
 // long reports whether a latency is one that may have been taken from a time that was not set: the general decoders look closer.

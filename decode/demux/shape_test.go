@@ -29,6 +29,8 @@ func stacks(t testing.TB) (list [][]byte) {
 		report20(flagF, 0, nil, ether(t, ipv4(0x17, 17, append(udp(5000, marked21(0xf000, 4)), 1, 2, 3, 4)))),
 		report20(flagF, 0x4000, make([]byte, 4), ipv4(0, 17, udp(17768, int21(0xf000, 2)))),
 		report20(flagQ|flagF, 0, nil, ipv4(0, 17, udp(17768, int21(0xf000, 2)))),
+		headed10(1, 0x41, ipv4(0x17, 17, udp(4789, append(int10(0xf000, 3), vxlan(t)...)))),
+		headed10(1, 0x41, ipv4(0x17, 17, udp(5000, append(int10(0xf000, 3), vxlan(t)...)))),
 	)
 	for _, c := range datagrams() {
 		list = append(list, c.payload)
@@ -204,6 +206,18 @@ func FuzzLazy(f *testing.F) {
 	})
 }
 
+// vxlan is a packet in VXLAN.
+func vxlan(t testing.TB) []byte {
+	return append([]byte{8, 7: 0}, ether(t, ipv4(0, 6, tcp(80, 0, nil)))...)
+}
+
+// shortUDP is udp with another length.
+func shortUDP(dst uint16, length int, b []byte) []byte {
+	b = udp(dst, b)
+	b[4], b[5] = byte(length>>8), byte(length)
+	return b
+}
+
 // TestShapes holds which datagrams have a shape, and that the second of a kind is read by it.
 func TestShapes(t *testing.T) {
 	inner := func(port uint16) []byte { return ipv4(0x17, 17, udp(port, marked21(0xf000, 3))) }
@@ -217,6 +231,7 @@ func TestShapes(t *testing.T) {
 		{"a port that marks INT", report20(flagF, 0, nil, inner(5000)), report20(flagF, 0, nil, inner(17768)), false},
 		{"a tunnel's port", report20(flagF, 0, nil, inner(5000)), report20(flagF, 0, nil, inner(intmd.PortGeneve)), false},
 		{"longer payload", report20(flagF, 0, nil, inner(5000)), report20(flagF, 0, nil, ipv4(0x17, 17, udp(5000, append(marked21(0xf000, 3), 1, 2, 3, 4)))), true},
+		{"a tunnel's packet behind the end of UDP", headed10(1, 0x41, ipv4(0x17, 17, udp(5000, int10(0xf000, 3)))), headed10(1, 0x41, ipv4(0x17, 17, shortUDP(4789, 8+len(int10(0xf000, 3)), append(int10(0xf000, 3), vxlan(t)...)))), false},
 		{"another bitmap", report20(flagF, 0, nil, inner(5000)), report20(flagF, 0, nil, ipv4(0x17, 17, udp(5000, marked21(0xe000, 4)))), false},
 		{"one hop more", report20(flagF, 0, nil, inner(5000)), report20(flagF, 0, nil, ipv4(0x17, 17, udp(5000, marked21(0xf000, 4)))), false},
 		{"own metadata", stacks(t)[10], stacks(t)[10], false},
@@ -225,7 +240,7 @@ func TestShapes(t *testing.T) {
 		{"with utilisation", stacks(t)[7], stacks(t)[7], false},
 		{"a postcard", stacks(t)[0], postcard05(2, 0x20, ether(t, ipv4(0, 17, udp(6000, make([]byte, 99))))), true},
 		{"a postcard about TCP", stacks(t)[1], postcard05(2, 0x20, ether(t, ipv4(0, 6, tcp(80, 0, make([]byte, 99))))), true},
-		{"a postcard about a packet that carries another one", stacks(t)[0], postcard05(2, 0x20, ether(t, ipv4(0, 17, udp(4789, append([]byte{8, 7: 0}, ether(t, ipv4(0, 6, tcp(80, 0, nil)))...))))), false},
+		{"a postcard about a packet that carries another one", stacks(t)[0], postcard05(2, 0x20, ether(t, ipv4(0, 17, udp(4789, vxlan(t))))), false},
 		{"a postcard about a packet that may have INT", stacks(t)[0], postcard05(2, 0x20, ether(t, ipv4(0, 17, udp(17768, make([]byte, 99))))), false},
 		{"a postcard about a packet that is marked", stacks(t)[0], postcard05(2, 0x20, ether(t, ipv4(0x17, 17, udp(5000, make([]byte, 99))))), false},
 		{"a postcard whose packet left before it came", stacks(t)[0], withTime(stacks(t)[0], 0, 0, 0, 9), false},
