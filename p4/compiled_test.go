@@ -46,7 +46,7 @@ func sum(b []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// What is loaded into switches was compiled from the sources that are here.
+// The programs for switches were compiled from the sources that are here.
 func TestCompiled(t *testing.T) {
 	recorded := map[string][]string{}
 	for line := range strings.Lines(string(read(t, "bmv2/SOURCES"))) {

@@ -190,7 +190,8 @@ func TestSampling(t *testing.T) {
 	}
 }
 
-// Switches write into digests what the plan of the packet's epoch says: nodes, latencies, how full the line is, and loops.
+// Switches write into digests according to the plan of the packet's epoch: nodes, latencies, utilisation of the line,
+// and loops.
 func TestDigests(t *testing.T) {
 	const node = 9
 	all := plans(t)

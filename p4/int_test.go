@@ -135,7 +135,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// Reports are read without an error, are numbered without a gap by hardware id, and say what the switch knew.
+// Reports decode without an error, are numbered without a gap by hardware id, and hold what the switch measured.
 func TestReports(t *testing.T) {
 	count := map[decode.Kind]int{}
 	type source struct {

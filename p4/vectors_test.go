@@ -153,12 +153,12 @@ func unrouted(frame []byte) ([]byte, int) {
 	return b, at + 2
 }
 
-// packets says whether an IP packet with 8 bytes behind its header is at frame[ip].
+// packets reports whether an IP packet with 8 bytes behind its header is at frame[ip].
 func packets(frame []byte, ip int) bool {
 	return len(frame) >= ip+28 && frame[ip]>>4 == 4 || len(frame) >= ip+48 && frame[ip]>>4 == 6
 }
 
-// checksums says whether those of an IP packet at frame[ip] are right, or not there.
+// checksums reports whether those of an IP packet at frame[ip] are right, or not there.
 func checksums(frame []byte, ip int) bool {
 	b := frame[ip:]
 	var addresses, l4 []byte

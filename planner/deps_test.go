@@ -100,7 +100,7 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// forbidden says why a package of the room must not import another, or nothing.
+// forbidden returns why a package of the room must not import another, or nothing.
 func forbidden(pkg, path string, imports map[string][]string) string {
 	pkg = strings.TrimPrefix(pkg, module)
 	loads := pkg == "planner/topo/load" // the one package that reads files

@@ -85,7 +85,7 @@ func TestDiffErrors(t *testing.T) {
 	}
 }
 
-// Changes that are carried out give the new list, whatever the two lists are, and the same lists give the same changes.
+// Applied changes turn the old list into the new one, whatever the two lists are. The same lists have the same changes.
 func TestDiffApplied(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))

@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// A plan that replaces another keeps the ids of the probes that stay, so that their difference is what agents have to be sent.
+// A plan that replaces another keeps the ids of the probes that stay. Their difference is what agents have to be sent.
 func ExampleDiff() {
 	old := []planner.Probe{
 		{ID: "p1", Nodes: []string{"leaf-1", "spine-1", "leaf-2"}},

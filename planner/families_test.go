@@ -475,7 +475,7 @@ func TestInvalidProblems(t *testing.T) {
 	}
 }
 
-// TestInvalidOtherwise takes problems that are wrong in what their plans do not show: the check still says so.
+// TestInvalidOtherwise takes problems with errors that do not show in their plans: the check still reports them.
 func TestInvalidOtherwise(t *testing.T) {
 	x := &testGraphs[1]
 	spoil := map[string]func() error{

@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/bench/harness"
 )
 
-// runBench runs a command and gives what it writes.
+// runBench runs a command and returns what it writes.
 func runBench(t *testing.T, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer

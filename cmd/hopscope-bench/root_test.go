@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write the goldens anew")
 
-// everyCommand gives the commands that do something, without those that cobra adds.
+// everyCommand returns the commands that do something, without those that cobra adds.
 func everyCommand(c *cobra.Command) (list []*cobra.Command) {
 	if c.Name() == "completion" || c.Name() == "help" {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// agentPlans plans probes for a small network, as the page of the agent does, and gives where the files are.
+// agentPlans plans probes for a small network, as the page of the agent does, and returns where the files are.
 func agentPlans(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

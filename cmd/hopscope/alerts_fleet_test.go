@@ -53,7 +53,7 @@ func metricIsMade(t *testing.T, name string) bool {
 	return false
 }
 
-// The alerts on a fleet name metrics that its members have, say what they mean, are tested, and stand in the guide.
+// The alerts on a fleet name metrics of its members and explain their meaning. They are tested, and are in the guide.
 func TestFleetAlertsAreWhole(t *testing.T) {
 	var file struct {
 		Groups []struct{ Rules []alertRule }
@@ -99,7 +99,7 @@ func TestFleetAlertsAreWhole(t *testing.T) {
 // The dashboard of a fleet is whole, and its queries name metrics that members have.
 func TestFleetDashboard(t *testing.T) { fleetQueries(t) }
 
-// fleetQueries checks the dashboard of a fleet and gives its queries as a file of recording rules, for Prometheus' own parser.
+// fleetQueries checks the dashboard of a fleet and returns its queries as a file of recording rules, for Prometheus' own parser.
 func fleetQueries(t *testing.T) (rules string) {
 	t.Helper()
 	var d struct {

@@ -22,7 +22,7 @@ import (
 
 var captures = flag.String("captures", "", "folder of captures, of which TestCollectCaptures says what collect says of them, as the table of docs/captures.md")
 
-// collectCapture runs collect with default settings over a capture, and gives its summary and the frames of the capture.
+// collectCapture runs collect with default settings over a capture, and returns its summary and the frames of the capture.
 func collectCapture(t *testing.T, file string) (s collector.Summary, frames int) {
 	t.Helper()
 	file, err := filepath.Abs(file)

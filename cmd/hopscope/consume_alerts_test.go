@@ -79,7 +79,7 @@ log: {format: json}
 	f.members[name] = f.run(settings)
 }
 
-// kill ends the owner of the series with -9 and gives its name.
+// kill ends the owner of the series with -9 and returns its name.
 func (f *alertFleet) kill() string {
 	f.t.Helper()
 	_, owner := f.newest("series", 0, fleet.Whole)

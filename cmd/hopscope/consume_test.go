@@ -148,7 +148,7 @@ func (f *fleetTest) sendWith(i int, end int64, add func(*window.Partial)) {
 	}
 }
 
-// next waits for the end of a window and gives its label.
+// next waits for the end of a window and returns its label.
 func (f *fleetTest) next() int64 {
 	end := fleet.Label(time.Now().UnixNano(), int64(f.window))
 	time.Sleep(time.Until(time.Unix(0, end)))

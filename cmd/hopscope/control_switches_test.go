@@ -130,7 +130,7 @@ func (h *heard) post(e control.Event) {
 	h.list = append(h.list, fmt.Sprintf("%T %+v", e, e))
 }
 
-// all gives it, without the names of types' package.
+// all returns what was heard, without the package names of types.
 func (h *heard) all() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

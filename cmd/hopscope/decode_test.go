@@ -170,7 +170,7 @@ func TestDecodeAskedWrongly(t *testing.T) {
 	}
 }
 
-// standardInput gives the command a pipe to read and returns its other end.
+// standardInput connects the input of the command to a pipe and returns its other end.
 func standardInput(t *testing.T) (w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()

@@ -65,7 +65,7 @@ func loadDashboard(t *testing.T) *dashboard {
 	return &d
 }
 
-// queries gives every Flux query of the dashboard by where it stands.
+// queries returns every Flux query of the dashboard by where it stands.
 func (d *dashboard) queries() map[string]string {
 	out := map[string]string{}
 	for _, p := range d.Panels {

@@ -58,7 +58,7 @@ func runReplay(t *testing.T, args ...string) (s collector.Summary) {
 	return s
 }
 
-// Frames of the published programs, made by code that knows nothing of the decoder, give the paths that they took.
+// Frames of the published programs, made by code independent of the decoder, yield the paths that they took.
 func TestReplayTracesPaths(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))

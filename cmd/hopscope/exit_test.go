@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// exitOf runs the command in this process and gives what the program would end with.
+// exitOf runs the command in this process and returns what the program would end with.
 func exitOf(t *testing.T, args ...string) (int, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -32,7 +32,7 @@ func exitOf(t *testing.T, args ...string) (int, error) {
 	return exitStatus(err), err
 }
 
-// everyCommand gives the commands that do something, without those that cobra adds.
+// everyCommand returns the commands that do something, without those that cobra adds.
 func everyCommand(c *cobra.Command) (list []*cobra.Command) {
 	if c.Name() == "completion" || c.Name() == "help" {
 		return nil

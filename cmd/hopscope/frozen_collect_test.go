@@ -61,7 +61,7 @@ var windowed = regexp.MustCompile(`"(windows|reports|values|trend|count|latency_
 
 var windowCount = regexp.MustCompile(`"windows":\d+`)
 
-// apiText gives an answer without moments, rates, ports and the empty windows around the full one.
+// apiText returns an answer without moments, rates, ports and the empty windows around the full one.
 func apiText(t *testing.T, body string) string {
 	t.Helper()
 	body = anyPort.ReplaceAllString(body, "127.0.0.1:PORT")
@@ -137,7 +137,7 @@ var (
 	eventID = regexp.MustCompile(`^[A-Z2-7]{10}-\d+$`)
 )
 
-// metricsText gives the metrics of hopscope, and of the Go runtime and the process that there are some.
+// metricsText returns the metrics of hopscope, and of the Go runtime and the process that there are some.
 func metricsText(metrics string) string {
 	var b strings.Builder
 	others := map[string]bool{}
@@ -201,7 +201,7 @@ func newEvents(t *testing.T, c *collector, last string) *events {
 	return &events{t, bufio.NewScanner(res.Body)}
 }
 
-// until gives the events up to the next of a kind, and its id. Numbers in states are left out, which change by the second.
+// until returns the events up to the next of a kind, and its id. Numbers in states are left out, which change by the second.
 func (e *events) until(end string) (list []string, id string) {
 	e.t.Helper()
 	kind := ""
@@ -271,7 +271,7 @@ parquet: {enabled: true, dir: series, rotate_interval: 1h, spool: {dir: spool/pa
 	}
 }
 
-// ledgerText gives the ledger of a summary.
+// ledgerText returns the ledger of a summary.
 func ledgerText(t *testing.T, summary string) string {
 	t.Helper()
 	_, ledger, ok := strings.Cut(summary, `"loss_ledger":`)
@@ -334,7 +334,7 @@ func TestFrozenShutdown(t *testing.T) {
 	}
 }
 
-// TestFrozenReload holds what SIGHUP changes, and what is said about it.
+// TestFrozenReload holds the effects of SIGHUP, and the log lines about them.
 func TestFrozenReload(t *testing.T) {
 	t.Parallel()
 	text := "instance: frozen\nwindow: 500ms\nshards: 2\n" + live

@@ -87,7 +87,7 @@ func start(t *testing.T, settings string) *collector {
 	return c
 }
 
-// wait gives the nth line of the log with that message.
+// wait returns the nth line of the log with that message.
 func (c *collector) wait(msg string, n int) map[string]any {
 	c.t.Helper()
 	late := time.AfterFunc(patience, func() {
@@ -115,7 +115,7 @@ func (c *collector) wait(msg string, n int) map[string]any {
 	}
 }
 
-// logText gives the log in lines of key=value, without times and without lines of these messages.
+// logText returns the log in lines of key=value, without times and without lines of these messages.
 func (c *collector) logText(without ...string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -192,7 +192,7 @@ func (c *collector) get(path string) (status int, body string) {
 	return res.StatusCode, string(data)
 }
 
-// metric gives one value of /metrics, by its name with labels; 0 if it is not there.
+// metric returns one value of /metrics, by its name with labels; 0 if it is not there.
 func (c *collector) metric(name string) float64 {
 	c.t.Helper()
 	_, body := c.get("/metrics")
@@ -218,7 +218,7 @@ func (c *collector) json(path string, v any) {
 	}
 }
 
-// windows gives the reports of every window that the page keeps.
+// windows returns the reports of every window that the page keeps.
 func (c *collector) windows() []uint64 {
 	c.t.Helper()
 	var got struct{ Reports []uint64 }
@@ -233,7 +233,7 @@ func (c *collector) nextWindow() {
 	c.until("the end of a window", func() bool { return len(c.windows()) > n })
 }
 
-// stop sends SIGTERM and gives the exit status; the summary is in c.out then.
+// stop sends SIGTERM and returns the exit status; the summary is in c.out then.
 func (c *collector) stop() int {
 	c.t.Helper()
 	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -69,7 +69,7 @@ func command(args ...string) *exec.Cmd {
 	return c
 }
 
-// frozen gives the path of a file of testdata/frozen.
+// frozen returns the path of a file of testdata/frozen.
 func frozen(name string) string { return filepath.Join("testdata", "frozen", name) }
 
 // golden compares text with a file of testdata/frozen, which is packed if its name ends with .gz.
@@ -214,7 +214,7 @@ func settingsFile(t *testing.T, text string) string {
 	return path
 }
 
-// sortedLines gives the lines of texts in order, with one newline each.
+// sortedLines returns the lines of texts in order, with one newline each.
 func sortedLines(texts ...string) string {
 	var lines []string
 	for _, text := range texts {
@@ -262,7 +262,7 @@ func readCapture(t *testing.T, path string) []frame {
 	return frames
 }
 
-// between gives the frames from from to to after the first one.
+// between returns the frames from from to to after the first one.
 func between(frames []frame, from, to time.Duration) []frame {
 	var out []frame
 	for _, f := range frames {
@@ -324,7 +324,7 @@ func newRecorder(t *testing.T) *recorder {
 	return r
 }
 
-// lines gives what was written so far, in order.
+// lines returns what was written so far, in order.
 func (r *recorder) lines(t *testing.T) string {
 	t.Helper()
 	r.mu.Lock()
@@ -343,7 +343,7 @@ var (
 	temporaryPath = regexp.MustCompile(regexp.QuoteMeta(os.TempDir()) + `/\S*?([^/\s:"]+\.[a-z]+)`)
 )
 
-// summaryText gives the summary of a run in many lines, without wall-clock times.
+// summaryText returns the summary of a run in many lines, without wall-clock times.
 func summaryText(t *testing.T, summary string) string {
 	t.Helper()
 	if !strings.HasPrefix(summary, "{") {

@@ -43,7 +43,7 @@ func TestFrozenParquet(t *testing.T) {
 	}
 }
 
-// parquetText gives the datasets of a directory as text: the schema of each, the names of its files, its rows in order.
+// parquetText returns the datasets of a directory as text: the schema of each, the names of its files, its rows in order.
 func parquetText(t *testing.T, dir string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*"))
@@ -75,7 +75,7 @@ func parquetText(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// readParquet gives a file's schema and its rows, as "column=value" without the columns that are null.
+// readParquet returns a file's schema and its rows, as "column=value" without the columns that are null.
 func readParquet(t *testing.T, name string) (schema string, rows []string) {
 	t.Helper()
 	f, err := os.Open(name)

@@ -188,7 +188,7 @@ func TestFrozenFindings(t *testing.T) {
 	}
 }
 
-// points gives the lines of some measurements.
+// points returns the lines of some measurements.
 func points(lines string, measurements ...string) string {
 	var b strings.Builder
 	for line := range strings.Lines(lines) {
@@ -223,7 +223,7 @@ func TestFrozenLineProtocol(t *testing.T) {
 	}
 }
 
-// replayToInflux replays a capture into a recording server and gives the lines in order.
+// replayToInflux replays a capture into a recording server and returns the lines in order.
 func replayToInflux(t *testing.T, file string, shards int, settings string) string {
 	t.Helper()
 	server := newRecorder(t)

@@ -31,7 +31,7 @@ func TestFrozenHelp(t *testing.T) {
 	golden(t, "help.txt", b.String())
 }
 
-// TestFrozenSettings holds what is printed of settings, and what is said about wrong ones.
+// TestFrozenSettings holds the printed settings, and the messages about wrong ones.
 func TestFrozenSettings(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -88,7 +88,7 @@ nope: 1
 	same(t, "config print of its own output", second, stdout)
 }
 
-// TestFrozenUsage holds exit statuses and what is said on standard error: 64 for a wrong question, 1 for a failure.
+// TestFrozenUsage holds exit statuses and standard error: 64 for a wrong question, 1 for a failure.
 func TestFrozenUsage(t *testing.T) {
 	dir := t.TempDir()
 	fabric, err := os.ReadFile(captures + "fabric-report05.pcap")
@@ -137,7 +137,7 @@ func TestFrozenUsage(t *testing.T) {
 	golden(t, "usage.txt", temporaryPath.ReplaceAllString(b.String(), "TMP/$1"))
 }
 
-// firstLines gives the first n lines of text.
+// firstLines returns the first n lines of text.
 func firstLines(text string, n int) string {
 	lines := strings.SplitAfterN(text, "\n", n+1)
 	if len(lines) > n {

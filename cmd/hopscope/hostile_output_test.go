@@ -163,7 +163,7 @@ func TestHostileJournal(t *testing.T) {
 	}
 }
 
-// leaves gives every command that does something.
+// leaves returns every command that does something.
 func leaves(c *cobra.Command) (all []*cobra.Command) {
 	for _, x := range c.Commands() {
 		all = append(all, leaves(x)...)

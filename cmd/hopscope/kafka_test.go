@@ -31,7 +31,7 @@ func fleetFile(t *testing.T, b *servertest.Broker, prefix, more string) string {
 		seed, more, b.Addr, prefix, filepath.Join(dir, "spool")))
 }
 
-// runs runs the program and gives its output and its status.
+// runs runs the program and returns its output and its status.
 func runs(t *testing.T, args ...string) (out, problem string, status int) {
 	t.Helper()
 	c := program(args...)

@@ -444,7 +444,7 @@ func (l *limited) drops(t *testing.T) {
 	}
 }
 
-// export sends a request of OTLP and gives the status of the answer.
+// export sends a request of OTLP and returns the status of the answer.
 func (l *limited) export(t *testing.T, data []byte, encoding string) int {
 	t.Helper()
 	if encoding == "gzip" {

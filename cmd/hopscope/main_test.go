@@ -248,7 +248,7 @@ func newLogReader(t *testing.T, r io.Reader) *logReader {
 	return l
 }
 
-// wait gives the next line with that message, and skips others.
+// wait returns the next line with that message, and skips others.
 func (l *logReader) wait(msg string) map[string]any {
 	l.t.Helper()
 	var seen []string

@@ -56,7 +56,7 @@ func planExamples(t *testing.T) (list []example) {
 
 var word = regexp.MustCompile(`"[^"]*"|'[^']*'|[^\s"']+`)
 
-// parse gives the arguments of a command line, and the file that its output goes to.
+// parse returns the arguments of a command line, and the file that its output goes to.
 func (e example) parse() (args []string, to string) {
 	line, _, _ := strings.Cut(e.line, " #")
 	for _, w := range word.FindAllString(line, -1) {

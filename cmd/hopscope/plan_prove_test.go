@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// saved makes a plan, edits its JSON, and gives the file.
+// saved makes a plan, edits its JSON, and returns the file.
 func saved(t *testing.T, args string, edit func(plan, stats map[string]any)) string {
 	t.Helper()
 	out, err := runPlan(t, strings.Fields(args+" --format json")...)
@@ -35,7 +35,8 @@ func saved(t *testing.T, args string, edit func(plan, stats map[string]any)) str
 const greedyTrap = `{"probes":[{"id":"a","cost":3.9,"links":["1","2","3","4"]},{"id":"b","cost":4,"links":["1","2","5"]},
 	{"id":"c","cost":4,"links":["3","4","6"]},{"id":"d","cost":4.2,"links":["5","6"]}],"suspicious":["1","2","3","4","5","6"]}`
 
-// TestPlanProve holds what a file says of its own optimality: it is proven again, refuted, or called a claim.
+// TestPlanProve holds the checking of a plan's claims of its own optimality: they are proven again, refuted, or called
+// a claim.
 func TestPlanProve(t *testing.T) {
 	instance := filepath.Join(t.TempDir(), "trap.json")
 	if err := os.WriteFile(instance, []byte(greedyTrap), 0o600); err != nil {

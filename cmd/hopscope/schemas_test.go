@@ -155,7 +155,7 @@ func (w *schemaWriter) schema(name string) object {
 	return root
 }
 
-// of gives the schema of a value.
+// of returns the schema of a value.
 func (w *schemaWriter) of(t reflect.Type) object {
 	if list := words[t]; list != nil {
 		return object{"enum": list}
@@ -195,7 +195,7 @@ func (w *schemaWriter) of(t reflect.Type) object {
 	return nil
 }
 
-// object gives the schema of a struct.
+// object returns the schema of a struct.
 func (w *schemaWriter) object(t reflect.Type) object {
 	properties, required := object{}, []string{}
 	var fields func(t reflect.Type)

@@ -26,7 +26,7 @@ func fifo(t *testing.T) string {
 	return path
 }
 
-// ended waits for the program and gives its exit status; one that a signal killed has -1.
+// ended waits for the program and returns its exit status; one that a signal killed has -1.
 func ended(t *testing.T, c *exec.Cmd) int {
 	t.Helper()
 	done := make(chan struct{})

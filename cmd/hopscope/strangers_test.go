@@ -14,7 +14,7 @@ import (
 	"github.com/hopscope/hopscope/collector/summary"
 )
 
-// other gives a recording of testdata/strangers as a file. They are made, and each stands for a trouble that people had.
+// other returns a recording of testdata/strangers as a file. They are made, and each stands for a trouble that people had.
 func other(t *testing.T, name string) string {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", "strangers", name+".pcap.gz"))
@@ -37,7 +37,7 @@ func other(t *testing.T, name string) string {
 	return path
 }
 
-// replayed gives the summary of a replay.
+// replayed returns the summary of a replay.
 func replayed(t *testing.T, args ...string) (s summary.Summary) {
 	t.Helper()
 	out, stderr, status := run(t, t.TempDir(), append([]string{"replay", "--format", "json"}, args...)...)

@@ -111,7 +111,7 @@ func (l *logLines) String() string {
 
 func (l *logLines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
-// runAgent runs an agent until the test ends, and gives the function that ends it before.
+// runAgent runs an agent until the test ends, and returns the function that ends it before.
 func runAgent(t testing.TB, a *Agent) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -320,7 +320,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestOpen says what is missing.
+// TestOpen names what is missing.
 func TestOpen(t *testing.T) {
 	namespace(t)
 	cfg, _ := testConfig(t)

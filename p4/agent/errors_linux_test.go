@@ -9,7 +9,8 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// TestRefused has a socket with a port send to a host that refuses all of it. What the host says takes the room of the receive buffer, and stays there only until the next packet.
+// TestRefused has a socket with a port send to a host that refuses all of it. Its errors take room in the receive
+// buffer, and stay there only until the next packet.
 func TestRefused(t *testing.T) {
 	namespace(t)
 	for _, to := range []string{"127.0.0.1:8620", "[::1]:8620"} {

@@ -306,7 +306,7 @@ func TestSTAMPNamespaces(t *testing.T) {
 	}
 }
 
-// TestSTAMPSilence is a reflector that is not there: the status says so, with the reason, and the agent goes on.
+// TestSTAMPSilence is an absent reflector: the status reports it, with the reason, and the agent continues.
 func TestSTAMPSilence(t *testing.T) {
 	cfg, _ := stampConfig(t, "near")
 	gone, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})

@@ -12,7 +12,8 @@ import (
 	"github.com/hopscope/hopscope/p4/probe"
 )
 
-// Connections that say nothing, or do not end their request, take no more than their places, are counted, and keep no request out.
+// Connections that send nothing, or do not end their request, take no more than their places, are counted, and keep no
+// request out.
 func TestSilentConnections(t *testing.T) {
 	a := &Agent{}
 	a.loss.Store(new(probe.Loss))

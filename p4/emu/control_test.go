@@ -54,7 +54,7 @@ func (c *controller) answer(a Answer) {
 	}
 }
 
-// tick asks those again that have been silent for too long.
+// tick repeats requests that have been unanswered for too long.
 func (c *controller) tick() {
 	for _, node := range slices.Sorted(maps.Keys(c.asked)) {
 		if c.n.Now()-c.asked[node] > c.retry {
@@ -173,7 +173,7 @@ func TestForeignEpoch(t *testing.T) {
 	}
 }
 
-// What a controller writes is read back, comes to one switch after the other, and may be refused entry by entry.
+// Entries of a controller are read back, reach one switch after the other, and may be refused entry by entry.
 func TestInstallReadBack(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.ControlDelay, cfg.ControlGap = time.Millisecond, 5*time.Millisecond

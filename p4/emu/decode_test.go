@@ -61,7 +61,7 @@ type expected struct {
 	hops []decode.Hop
 }
 
-// expect gives h as a decoder should read it from a block or a report header that holds what bitmap says.
+// expect returns h as a decoder should read it from a block or a report header that holds what bitmap says.
 func (n *Network) expect(h *Hop, bitmap uint16, bits uint8) decode.Hop {
 	d := &n.switches[h.Node]
 	e := decode.Hop{Has: decode.HopNodeID, NodeID: h.NodeID}
@@ -97,7 +97,7 @@ func (n *Network) expect(h *Hop, bitmap uint16, bits uint8) decode.Hop {
 	return e
 }
 
-// reported gives what a report of switch d should hold in its header for hop h.
+// reported returns what a report of switch d should hold in its header for hop h.
 func (n *Network) reported(d *device, h *Hop) decode.Hop {
 	switch d.dialect {
 	case md10: // the header always has the ingress time
@@ -209,7 +209,7 @@ func compareWithTruth(t *testing.T, edit func(*Config)) {
 	}
 }
 
-// reportOf gives the hops that the switch at place i of j's path should report for that packet, or nil for no report.
+// reportOf returns the hops that the switch at place i of j's path should report for that packet, or nil for no report.
 func (n *Network) reportOf(j *Journey, i int) []decode.Hop {
 	source, d := n.switches[j.Hops[0].Node].dialect, &n.switches[j.Hops[i].Node]
 	stack := source.stacks()
@@ -225,7 +225,7 @@ func (n *Network) reportOf(j *Journey, i int) []decode.Hop {
 	return n.stackOf(j, i)
 }
 
-// stackOf gives the blocks that are in the packet when the switch at place i of j's path has sent it on.
+// stackOf returns the blocks that are in the packet when the switch at place i of j's path has sent it on.
 func (n *Network) stackOf(j *Journey, i int) (hops []decode.Hop) {
 	bits := uint8(64)
 	if n.switches[j.Hops[0].Node].dialect == md10 {

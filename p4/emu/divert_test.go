@@ -138,7 +138,7 @@ func TestDivertChangesPaths(t *testing.T) {
 	}
 }
 
-// Path and Route say where packets will go, diverted or not, and that those in a loop never arrive.
+// Path and Route return where packets will go, diverted or not. Those in a loop never arrive.
 func TestPathIsWherePacketsGo(t *testing.T) {
 	cfg := pintConfig(t)
 	cfg.LinkRate = 1e9

@@ -29,7 +29,7 @@ func during(at time.Duration) int {
 	return -1
 }
 
-// withFault runs a network in which one thing goes wrong, and gives its journeys and reports.
+// withFault runs a network in which one thing goes wrong, and returns its journeys and reports.
 func withFault(t *testing.T, f Fault, edit func(*Config)) (n *Network, journeys []Journey, reports []*decode.Report) {
 	t.Helper()
 	cfg := DefaultConfig()

@@ -18,7 +18,8 @@ import (
 	"github.com/hopscope/hopscope/planner/control"
 )
 
-// TestSilentConnections: connections that say nothing neither keep an agent out nor take more than their places, whatever their number.
+// TestSilentConnections: connections that send nothing neither keep an agent out nor take more than their places,
+// whatever their number.
 func TestSilentConnections(t *testing.T) {
 	s := serveAgents(t, "a", "b")
 	conf, err := TLS(s.by.files(t, "controller"))

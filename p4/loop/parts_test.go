@@ -207,7 +207,7 @@ func TestInstallers(t *testing.T) {
 	}
 }
 
-// The admin answers this machine alone, takes commands with their header alone, and says why one was not obeyed.
+// The admin answers this machine alone, takes commands with their header alone, and returns why one was refused.
 func TestAdmin(t *testing.T) {
 	x := newEmulated(t, 5, nil)
 	now := time.Now()

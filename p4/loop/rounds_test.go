@@ -338,7 +338,7 @@ func TestRoundsLate(t *testing.T) {
 	}
 }
 
-// TestRoundsRefused: counts that cannot be are refused whole and counted, and what they said is not used, nor compared with what comes next.
+// TestRoundsRefused: impossible counts are refused whole and counted. They are not used, nor compared with later ones.
 func TestRoundsRefused(t *testing.T) {
 	for _, c := range []struct {
 		what string

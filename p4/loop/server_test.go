@@ -221,8 +221,8 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// Agents of other networks, with the certificate of another agent or of another authority, and those that say nothing are refused,
-// and nothing is posted.
+// Agents of other networks, with the certificate of another agent or of another authority, and silent ones are refused.
+// Nothing is posted.
 func TestServerRefuses(t *testing.T) {
 	s := serveAgents(t, "edge-0", "edge-1")
 	other, _ := issue(t, nil, "other")

@@ -21,7 +21,7 @@ import (
 	"github.com/hopscope/hopscope/p4"
 )
 
-// A switch without a program gets it, and then has what was written, as it was written, whether numbers come padded or not.
+// A switch without a program gets it. It then has the written entries, whether numbers come padded or not.
 func TestWriteAndRead(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, name := range []string{"srint", "intmd", "pint"} {
@@ -243,7 +243,7 @@ func TestTableFull(t *testing.T) {
 	}
 }
 
-// Answers to writes that no switch may give: then what was carried out is not known, and never taken for done.
+// Some answers to writes are invalid. The outcome is then unknown, and never taken for success.
 func TestWriteGarbage(t *testing.T) {
 	b := newBench(t, "intmd")
 	c := ready(t, dial(t, b.config(t, "intmd")))

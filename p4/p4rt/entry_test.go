@@ -246,7 +246,7 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// Whatever a switch says: it is refused, or an entry that fits its table and can be written again.
+// Any answer of a switch is refused, or is an entry that fits its table and can be written again.
 func FuzzDecode(f *testing.F) {
 	var all []*Info
 	for _, name := range p4.Programs {

@@ -26,7 +26,8 @@ func backends(t *testing.T) map[string]Installer {
 	return map[string]Installer{"p4runtime": ready(t, dial(t, b.config(t, "intmd"))), "files": newFiles(t, "intmd")}
 }
 
-// Whatever a switch holds, after a reconcile it holds what is wanted and what is of others, and a second one does nothing.
+// Whatever a switch holds, after a reconcile it holds the wanted entries and those of others. A second reconcile does
+// nothing.
 func TestReconcile(t *testing.T) {
 	for name, in := range backends(t) {
 		r := rand.New(rand.NewPCG(9, 10))

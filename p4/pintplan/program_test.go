@@ -77,7 +77,7 @@ func randomPlan(t testing.TB, r *rand.Rand) *pint.Plan {
 	return p
 }
 
-// A switch that knows a plan's table entries alone writes what the plan says, bit for bit.
+// A switch with a plan's table entries alone writes what the plan writes, bit for bit.
 func TestProgramIsPlan(t *testing.T) {
 	for seed := range uint64(150) {
 		r := rand.New(rand.NewPCG(seed, 13))

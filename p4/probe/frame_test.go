@@ -349,7 +349,7 @@ func TestTrack(t *testing.T) {
 	}
 }
 
-// TestCheck says of plans what is wrong with them.
+// TestCheck checks the errors of plans.
 func TestCheck(t *testing.T) {
 	l := Limits{Name: "a", SendBPS: 1e6, ReceiveBPS: 1e6, Probes: 4, MTU: 1500, ProbesPerSec: 1000}
 	for _, c := range []struct {

@@ -25,7 +25,7 @@ var (
 	otherKey = "2 " + strings.Repeat("0b", 16)
 )
 
-// TestKeys says what is wrong with a file of keys, by its line, and never what the key is.
+// TestKeys checks the errors of a file of keys: they name its line, and never a key.
 func TestKeys(t *testing.T) {
 	secret := strings.Repeat("5e", 20)
 	for _, c := range []struct{ text, want string }{

@@ -95,7 +95,7 @@ func (p *peer) ask(t *testing.T, x *peerPacket) (y peerPacket) {
 	return y
 }
 
-// build gives the bytes of a packet of the peer.
+// build returns the bytes of a packet of the peer.
 func (p *peer) build(t *testing.T, x peerPacket) []byte {
 	t.Helper()
 	x.Do = "build"

@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// A solver makes the plan, and a check that knows nothing of the solver says whether it holds.
+// A solver makes the plan, and an independent check validates it.
 func Example() {
 	g, err := topo.Parse("leaf-spine:2,3")
 	if err != nil {

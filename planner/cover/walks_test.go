@@ -34,7 +34,7 @@ func line(t *testing.T) *topo.Graph {
 	return g
 }
 
-// TestCheckWalks breaks walks in every way that a cover knows, and keeps what is just within the limits.
+// TestCheckWalks breaks walks in every way, and keeps those just within the limits.
 func TestCheckWalks(t *testing.T) {
 	g := line(t)
 	there, back := make([]int32, 3), make([]int32, 3) // interfaces by which the links are left
@@ -309,7 +309,7 @@ func TestCheckOwnTransition(t *testing.T) {
 	}
 }
 
-// TestCheckAgents has two agents send and receive as much as they may, and breaks what the plan says of them.
+// TestCheckAgents has two agents send and receive up to their limits, and breaks the figures of the plan.
 func TestCheckAgents(t *testing.T) {
 	base := line(t)
 	g, err := base.WithAgents([]topo.Agent{{Name: "x", Node: 0, Port: 5, Send: 1, Receive: 1}, {Name: "y", Node: 3, Port: 6, Send: 1, Receive: 1}})

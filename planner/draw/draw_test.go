@@ -28,7 +28,7 @@ func (e *element) number(t *testing.T, key string) float64 {
 	return v
 }
 
-// points gives the numbers of a path.
+// points returns the numbers of a path.
 func (e *element) points(t *testing.T) (list [][2]float64) {
 	t.Helper()
 	var v []float64

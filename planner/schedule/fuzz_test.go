@@ -16,7 +16,7 @@ func calls(n int) func() bool {
 	return func() bool { n--; return n < 0 }
 }
 
-// FuzzPlan reads a problem; what is valid has a partial plan that holds, and so has what comes after it.
+// FuzzPlan reads a problem. A valid one has a partial plan that passes its check, and so has its successor.
 func FuzzPlan(f *testing.F) {
 	f.Add([]byte(scheduleText))
 	f.Add([]byte(`{"probes":[{"id":"a","links":["1","2"],"agent":"x"},{"id":"b","links":["2","3"],"agent":"x"}],"period_ms":40,"links":[{"name":"2","period_ms":20},{"name":"9"}]}`))

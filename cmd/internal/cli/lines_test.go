@@ -18,7 +18,7 @@ func messagesKept(h *limitedHandler) int {
 	return len(h.limit.messages)
 }
 
-// logLinesOf counts the lines of a log with a message, and gives those that say what was left out.
+// logLinesOf counts the lines of a log with a message, and returns those that say what was left out.
 func logLinesOf(out *lockedBuffer) (of map[string]int, leftOut []string) {
 	of = map[string]int{}
 	for line := range strings.Lines(out.text()) {

@@ -34,7 +34,7 @@ func known(t testing.TB, name string) []byte {
 	return b
 }
 
-// one gives the only frame that leaves.
+// one returns the only frame that leaves.
 func one(t testing.TB, s *Switch, in Frame, passes ...Pass) Frame {
 	t.Helper()
 	out, _, err := s.Process(in, passes)

@@ -63,7 +63,7 @@ var severalCoversLeast = []struct {
 	{1, 3, 2000, 3, 524}, {1, 3, 2000, 10, 1219}, {2, 3, 2000, 10, 1263}, {1, 4, 2000, 3, 521},
 }
 
-// TestNeverAboveGreedy: whenever the search ends, it gives no more than a greedy choice does, and a bound that is true.
+// TestNeverAboveGreedy: whenever the search ends, its cost is at most that of a greedy choice, and its bound is valid.
 func TestNeverAboveGreedy(t *testing.T) {
 	for seed := range uint64(30) {
 		p := severalCovers(seed, 2+int(seed%3), 300, 10+int(seed%20))

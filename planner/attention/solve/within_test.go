@@ -115,7 +115,7 @@ func TestChurnAgainstBruteForce(t *testing.T) {
 	}
 }
 
-// simulate takes the steps of a transition one by one: what both plans look at is looked at all the time.
+// simulate applies the steps of a transition one by one: links in detail in both plans stay in detail.
 func simulate(t *testing.T, p *attention.Problem, previous, plan *attention.Plan) {
 	t.Helper()
 	links := map[string][]string{}
@@ -162,7 +162,7 @@ func simulate(t *testing.T, p *attention.Problem, previous, plan *attention.Plan
 	}
 }
 
-// TestLeftOut: what is on no probe is left out, by weight, and all else is as good as can be.
+// TestLeftOut: links on no probe are left out, by weight, and all else is optimal.
 func TestLeftOut(t *testing.T) {
 	for seed := range uint64(500) {
 		rng := rand.New(rand.NewPCG(seed, 7))

@@ -86,7 +86,7 @@ func TestAgentsTurn(t *testing.T) {
 	}
 }
 
-// Plans with agents keep to their room, with everything else, or say that there is none.
+// Plans with agents keep to their room and all other limits, or report that there is none.
 func TestAgents(t *testing.T) {
 	whole, partial, none := 0, 0, 0
 	for seed := range uint64(2000) {

@@ -113,7 +113,7 @@ func TestAttention(t *testing.T) {
 	}
 }
 
-// The hosts are named, their links carry a stamp less, and a plan that says other bytes does not hold.
+// The hosts are named, their links carry a stamp less, and a plan with other bytes fails the check.
 func TestAttentionChecked(t *testing.T) {
 	p := withHosts(t, 4)
 	p.Attention = &cover.Attention{Share: .05, Basic: 32, Detailed: 88}

@@ -42,8 +42,8 @@ type way struct {
 	up            float64
 }
 
-// oracle solves small problems by looking at everything: sets of added links, smaller ones first, and sets of servers.
-// Whether rates fit is decided by a simplex method of its own, with Bland's rule and without bounds of variables.
+// oracle solves small problems by enumeration of sets of added links, smaller ones first, and sets of servers. A
+// separate simplex method, with Bland's rule and without bounds of variables, decides whether rates fit.
 type oracle struct {
 	p      *delivery.Problem
 	link   map[[2]int]*delivery.Link
@@ -225,7 +225,7 @@ func (o *oracle) fewestServers(ways []way, points []int) int {
 	return -1
 }
 
-// without gives the most points that can be served without added links, and the fewest servers for as many.
+// without returns the most points that can be served without added links, and the fewest servers for as many.
 func (o *oracle) without() (served, servers int) {
 	ways := o.ways()
 	for n := len(o.points); ; n-- {
@@ -242,7 +242,7 @@ func (o *oracle) without() (served, servers int) {
 	}
 }
 
-// with gives the fewest added links that serve all points, and the fewest servers with so many; -1 if none do.
+// with returns the fewest added links that serve all points, and the fewest servers with so many; -1 if none do.
 func (o *oracle) with() (links, servers int) {
 	var candidates [][2]int
 	for _, i := range o.points {

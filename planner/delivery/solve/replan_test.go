@@ -41,7 +41,7 @@ func changed(p *delivery.Problem, rng *rand.Rand) *delivery.Problem {
 	return q
 }
 
-// without takes points out that keep what they have, and what they take.
+// without removes points that keep their paths, and the capacity that they take.
 func without(p *delivery.Problem, plan *delivery.Plan, kept []string) *delivery.Problem {
 	q := copyOf(p)
 	receive := func(a, b string, port int, rate float64) {
@@ -140,7 +140,7 @@ func TestReplan(t *testing.T) {
 	}
 }
 
-// bestReplan looks at all sets of points that keep what they have, of which at most some change.
+// bestReplan tries all sets of points that keep their paths, of which at most some change.
 func bestReplan(t *testing.T, q *delivery.Problem, old *delivery.Plan, most int, noLinks bool) (left float64, links int) {
 	t.Helper()
 	m := newModel(q, func() bool { return false })

@@ -84,7 +84,7 @@ func TestStraight(t *testing.T) {
 	}
 }
 
-// checkTrails says in what trails do not walk every edge of n once, or are more than the fewest.
+// checkTrails reports where trails do not walk every edge of n once, or are more than the fewest.
 func checkTrails(t *testing.T, seed uint64, n *Net, trails [][]int32) {
 	t.Helper()
 	used := make([]bool, n.Edges())

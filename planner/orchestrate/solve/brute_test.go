@@ -139,7 +139,7 @@ func network(r *rand.Rand, ifaces, flows int) *orchestrate.Problem {
 	return p
 }
 
-// after gives a Stop that says so after being asked n times.
+// after returns a Stop that says so after being asked n times.
 func after(n int) func() bool {
 	return func() bool { n--; return n < 0 }
 }

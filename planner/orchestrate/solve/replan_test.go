@@ -167,7 +167,7 @@ func TestReplanSwap(t *testing.T) {
 	}
 }
 
-// TestReplanErrors asks for plans that cannot be.
+// TestReplanErrors requests impossible plans.
 func TestReplanErrors(t *testing.T) {
 	p := alike(2, 6, 3, 3, 3, 3)
 	p.Objective = orchestrate.Concentrate

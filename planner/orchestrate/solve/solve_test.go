@@ -208,7 +208,7 @@ func TestPlanPacking(t *testing.T) {
 	}
 }
 
-// TestPlanErrors looks at what is said of problems that have no solution, and of questions that make no sense.
+// TestPlanErrors checks the errors of problems without a solution, and of invalid requests.
 func TestPlanErrors(t *testing.T) {
 	full := alike(2, 10, 6, 6, 6)
 	lone := alike(2, 10, 6)

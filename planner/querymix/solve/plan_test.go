@@ -211,7 +211,7 @@ func large(rng *rand.Rand, queries, widths int) *querymix.Problem {
 	return p
 }
 
-// What no oracle can look at is proven by its prices, which querymix.Check holds against all sets.
+// Problems too large for an oracle are proven by their prices, which querymix.Check compares with all sets.
 func TestLarge(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 4))

@@ -256,7 +256,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestCannot asks for what cannot be, and wants a reason that names what is in the way.
+// TestCannot requests impossible plans, and expects a reason that names the obstacle.
 func TestCannot(t *testing.T) {
 	make := func(change func(*schedule.Problem)) *schedule.Problem {
 		p := schedule.Defaults()
