@@ -94,6 +94,8 @@ func (s *State) admit(f *flow, slot uint32) {
 		t.used++
 	}
 	p := &t.places[i]
+	p.part.Reset() // here, since many are released at the end of a window
+	p.forget()
 	p.f, p.slot, p.probe = f, slot, held
 	if held {
 		t.probePlaces++
@@ -149,8 +151,6 @@ func (p *topFlow) count(window uint32) uint32 {
 func (t *topFlows) release(f *flow) {
 	i := f.top - 1
 	p := &t.places[i]
-	p.part.Reset()
-	p.forget()
 	if p.probe {
 		t.probePlaces--
 	}
@@ -220,12 +220,11 @@ func (s *State) cutTop(p *window.Partial) {
 		top := &t.places[i]
 		s.flush(top.f)
 		s.describe(top, p)
-		p.AddFlow(&top.part)
 		if x := top.sights; x != nil && x.Count > 0 {
 			x.Flow = top.part.Key
 			p.AddSights(x)
 		}
-		top.part.Reset()
+		p.TakeFlow(&top.part)
 		top.forget()
 		top.f.inWindow = 0 // marks it as reported
 	}

@@ -133,6 +133,19 @@ func compareBusiest(a, b *FlowPart) int {
 // AddFlow adds a candidate for the busiest flows, as [FlowPart.Merge] does.
 func (p *Partial) AddFlow(f *FlowPart) { flowKind.put(p, f) }
 
+// TakeFlow is AddFlow of what f holds, without a copy where p does not list the flow yet: f is empty afterwards, and has other memory.
+func (p *Partial) TakeFlow(f *FlowPart) {
+	t := &p.flows
+	if _, known := t.index[f.Key]; known || p.most != nil && !flowKind.room(p, t, f) {
+		p.AddFlow(f)
+		f.Reset()
+		return
+	}
+	to := t.next()
+	t.index[f.Key] = int32(len(t.items) - 1)
+	*to, *f = *f, *to
+}
+
 // Flows returns the candidates for the busiest flows, in no order. The list belongs to p; all but keys may be changed in it.
 func (p *Partial) Flows() []FlowPart { return p.flows.items }
 
