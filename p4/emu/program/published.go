@@ -96,8 +96,8 @@ const (
 var tofinoLimits = [...]uint32{65535, 32767, 21844, 16383, 13106, 10921, 9361, 8191, 7280, 6562}
 
 // AppendTofino appends the Ethernet frame on the line behind the last of these switches. It has EtherType 0x1337 and a
-// header of the digest and the original EtherType. The argument baseline is the layer that the hardware's hash of the
-// packet id chooses; how it cuts that hash is unknown.
+// header of the digest and the original EtherType. The argument baseline is set where the hardware's hash of the packet
+// id chooses the Baseline layer; how it cuts that hash is unknown.
 //
 // A hash that has no entry in the tables is 0, which makes every switch write.
 func (p *PublishedPacket) AppendTofino(dst []byte, path []uint8, baseline bool) []byte {
