@@ -50,7 +50,7 @@
 //
 // # Bounds
 //
-// A Grouper holds one entry for each finding that stands alone and is open or ended a short time ago, at most maxAlone. It holds
-// maxCauses open causes with at most maxEvidence open findings each. What has no place stands for itself. Nothing depends on the
-// order of the findings of a window.
+// A Grouper holds one entry for each finding that stands alone and is open or ended a short time ago, and for each change of many
+// paths that began in the last sixty windows: at most maxAlone. It holds maxCauses open causes with at most maxEvidence open
+// findings each. What has no place stands for itself. Nothing depends on the order of the findings of a window.
 package cause
