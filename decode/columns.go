@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// This file is the one table of what a [Report] and a [Hop] hold: the name, type, presence and unit of each value, and the way
-// to it. Arrow, Parquet and JSON walk it, so that a field is named here and nowhere else.
+// This file is the only table of the values of a [Report] and a [Hop]: name, type, presence, unit and access path of
+// each. Arrow, Parquet and JSON iterate over it, so that a field is named here and nowhere else.
 
 // ValueType is the type of the values of a column.
 type ValueType uint8

@@ -16,9 +16,9 @@ const (
 	CountRxUtilization
 )
 
-// Counters holds the counts of an interface since its counters came last. A count whose bit in Has is not set is zero and means
-// nothing: the device does not keep it, or began to count anew meanwhile. An error is a packet that was damaged, a discard one that
-// was not, and that the interface dropped all the same.
+// Counters holds the counts of an interface since its previous counters. A count whose bit in Has is not set is zero
+// and has no meaning. The device does not keep it, or its counter restarted meanwhile. An error is a damaged packet.
+// A discard is an intact packet that the interface dropped.
 type Counters struct {
 	Has           CounterField
 	RxUtilization uint16 // share of the interface in use by what it received, in hundredths of a percent; the largest, and no sum

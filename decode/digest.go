@@ -23,8 +23,8 @@ type Digest struct {
 	Epoch  uint8  // of the execution plan
 	Coding Coding
 
-	// Of the Mininet program only: the digest of the scheme that it compares itself with, and the ground truth of its
-	// evaluation, which no decoder may use.
+	// These two are of the Mininet program only. AMS is the digest of the scheme that the program compares itself
+	// with. LastWriter is the ground truth of its evaluation, which no decoder may use.
 	AMS        uint16
 	LastWriter uint16
 }

@@ -50,8 +50,8 @@ func (a Addr) Node() uint32 {
 // Compare orders addresses by their bytes.
 func (a Addr) Compare(b Addr) int { return bytes.Compare(a[:], b[:]) }
 
-// InSite gives an IPv4 address the site that it belongs to, for networks in which several sites use the same addresses: it is
-// another address from then on, and stays one in all bytes and texts. Other addresses are left as they are.
+// InSite marks an IPv4 address with its site, for networks in which several sites use the same addresses. The marked
+// address differs from the plain one in all bytes and texts. Other addresses are left as they are.
 func (a Addr) InSite(site uint8) Addr {
 	if plain, was := a.Site(); was == 0 && plain.is4() {
 		a[siteByte] = site

@@ -8,11 +8,11 @@ import (
 // HashKey is the secret of a keyed hash: 64 well-mixed bits of a flow, a place or an exporter, for all tables of a collector. The
 // zero value is a key without a secret; [NewHashKey] makes one of a seed.
 //
-// The hash is NH (Black, Halevi, Krawczyk, Krovetz and Rogaway, "UMAC: Fast and Secure Message Authentication",
-// CRYPTO 1999) with words of 64 bits: each word of the input is added to a word of the key, and the products of pairs of
-// such sums are added up in 128 bits. Whatever two inputs a sender chooses without knowing the key, they collide there
-// with a probability of at most 2⁻⁶⁴. A multiplication in which one factor is the sender's alone has no such bound: a
-// sender that makes it zero decides the result. One more multiplication, keyed as well, mixes the 128 bits to 64.
+// The hash is NH with words of 64 bits (Black, Halevi, Krawczyk, Krovetz and Rogaway, "UMAC: Fast and Secure Message
+// Authentication", CRYPTO 1999). Each word of the input is added to a word of the key. The products of pairs of such
+// sums are added in 128 bits. Any two inputs that a sender chooses without the key collide with a probability of at
+// most 2⁻⁶⁴. A multiplication in which one factor is the sender's alone has no such bound: a sender that makes it
+// zero decides the result. One more multiplication, keyed as well, mixes the 128 bits to 64.
 type HashKey struct{ k [8]uint64 }
 
 // NewHashKey makes a key of a seed: the same seed gives the same key, in every process of a fleet and in every replay.

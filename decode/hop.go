@@ -54,8 +54,8 @@ func ParseHopFields(names []string) (f HopField, err error) {
 	return f, nil
 }
 
-// Hop holds the values of one device about one packet: a presence mask and raw wire values. A value whose bit in Has is not set is
-// zero and means nothing; that is also how a value which the device marked invalid appears.
+// Hop holds the values of one device about one packet: a presence mask and raw wire values. A value whose bit in Has
+// is not set is zero and has no meaning. Values that the device marked invalid are such values.
 type Hop struct {
 	Has             HopField
 	NodeID          uint32

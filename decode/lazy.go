@@ -5,9 +5,10 @@ import "slices"
 // StackBytes is the size of the longest INT stack of a [Lazy] in its short form.
 const StackBytes = 256
 
-// Lazy is a report on its way through the pipeline that is decoded on demand, in one of two forms. The general form is a [Report]. The short form
-// holds what reports of one [Shape] differ in, and their INT stack as it is on the wire: a quarter of the memory, which is
-// what a batch costs in the cache. [Lazy.Report] gives the general form of both.
+// Lazy is a report on its way through the pipeline that is decoded on demand, in one of two forms. The general form
+// is a [Report]. The short form holds the values in which reports of one [Shape] differ, and their INT stack as on
+// the wire. It takes a quarter of the memory, which is what a batch costs in the cache. [Lazy.Report] returns the
+// general form of both.
 //
 // A lazy report owns all of its bytes in the short form. In the general form the report's slices alias the bytes that were
 // decoded.
@@ -36,9 +37,10 @@ type Lazy struct {
 	Stack [StackBytes]byte // Shape.Hops blocks of Shape.Stride bytes, the newest hop first
 }
 
-// Shape is the common part of reports whose bytes are equal but for addresses, ports, identifiers, sequence numbers, lengths that
-// agree with each other, and the values in the INT stack. Each block of the stack begins with a node, its level 1 interfaces, a
-// latency and a queue, 16 bytes. The one block of a postcard is as its format has it. A shape never changes.
+// Shape is the common part of reports whose bytes differ only in addresses, ports, identifiers, sequence numbers,
+// consistent lengths, and values of the INT stack. Each block of the stack begins with a node, its level 1
+// interfaces, a latency and a queue, 16 bytes. The one block of a postcard is as its format has it. A shape never
+// changes.
 type Shape struct {
 	Common Report // the fields that all reports of the shape share; without hops and without Rare
 	Hops   int    // blocks in the stack

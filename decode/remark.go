@@ -1,7 +1,8 @@
 package decode
 
-// Remark is a set of statements about a report that was read without an error and is not all that its bytes hold, or not all in
-// statistics. Statements are counted by exporter and said in words, so that nothing is left out in silence.
+// Remark is a set of statements about a report that decoded without an error. Such a report lacks some of its bytes'
+// content, or is partly left out of statistics. Statements are counted by exporter and logged, so that nothing is
+// left out in silence.
 type Remark uint16
 
 // The remarks.
@@ -25,8 +26,8 @@ const (
 	RemarkPathDelay
 	// RemarkAlike: the bytes of the datagram came a moment before, and nothing says whether it is a copy.
 	RemarkAlike
-	// RemarkShort: the capture holds less than its frame, and what is missing may have been read: the report ends there, or its flow or its INT
-	// is behind it.
+	// RemarkShort: the capture holds less than its frame. The report may end there, or its flow or its INT may be in
+	// the missing part.
 	RemarkShort
 
 	// NumRemarks is how many there are.
@@ -39,8 +40,9 @@ const (
 	mostNS    = 100e9
 )
 
-// inside is the time from the ingress to the egress of h, in ns. It is not ok if a time is zero, which is what a field holds that was
-// not set, or if a packet cannot have stayed for so long: half the range of the clock is one that went backwards.
+// inside is the time from the ingress to the egress of h, in ns. It is not ok if a time is zero, as an unset field
+// is. Nor is it ok if a packet cannot have stayed for so long: half the range of the clock means that the clock went
+// backwards.
 func (u *Units) inside(h *Hop) (ns uint64, ok bool) {
 	if h.IngressTime == 0 || h.EgressTime == 0 {
 		return 0, false
@@ -58,17 +60,17 @@ func (u *Units) queued(h *Hop) (ns uint64, ok bool) {
 	return u.possible(d+uint64(h.QueueDelay), h.EnqTime != 0 && h.IngressTime != 0 && d < 1<<31)
 }
 
-// Devices take the difference themselves, too. LeastReckoned is the least latency, in units, of which it is asked whether that is so.
-// nearReckoned is how far it may be from the times beside it, which are stamped elsewhere in the device: a latency that has nothing to do
-// with them is taken for one in 130,000 times.
+// Devices compute this difference themselves, too. LeastReckoned is the least latency, in units, that is checked for
+// it. The latency may differ from the times beside it by nearReckoned, as the device stamps these elsewhere. An
+// unrelated latency matches once in 130,000 times.
 const (
 	LeastReckoned = 1 << 18
 	nearReckoned  = 1 << 14
 )
 
-// misreckoned reports whether the latency that h reports is the low 32 bits of the difference of its times where one of them was not set, or
-// which cannot be. Of a hop with one time, and of one with both set, it is that time itself: the other one was not set where the device
-// took the difference.
+// misreckoned reports whether the latency of h is the low 32 bits of an invalid difference of times. A difference is
+// invalid if it is impossible, or if one time was not set where the device computed it. With one time, the difference
+// is that time itself.
 func (u *Units) misreckoned(h *Hop) bool {
 	if h.Latency < LeastReckoned || u.LatencyNS == 0 {
 		return false
@@ -101,8 +103,8 @@ func (u *Units) possible(d uint64, forward bool) (ns uint64, ok bool) {
 	return d * u.TimeNS, true
 }
 
-// Unset returns how many of r's hops have times of which no latency can be made, though they report no other, or report one that was
-// made of these.
+// Unset returns how many of r's hops have no latency although they have times. Either none can be computed from the
+// times, or the reported one is an invalid difference of them.
 func (r *Report) Unset() (n uint64) {
 	const (
 		times = HopIngressTime | HopEgressTime

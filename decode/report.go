@@ -204,8 +204,9 @@ type Report struct {
 	// sequence number is to be counted with: 2.0 numbers datagrams, which can hold several reports.
 	SeqBits      uint8
 	FirstOfGroup bool
-	// HeaderCut: the capture ends inside of the report's header, so that nothing of it was accepted. Node, hardware id and sequence
-	// number are there all the same as far as they were captured, for the count of losses, and not to be printed.
+	// HeaderCut: the capture ends inside of the report's header, so that nothing of it was accepted. Node, hardware
+	// id and sequence number are set as far as they were captured. They are for the count of losses, and not to be
+	// printed.
 	HeaderCut  bool
 	Seq        uint32
 	HeaderTime uint32 // ingress timestamp of the report header 0.5 and 1.0; for how long an agent of sFlow has run
@@ -243,8 +244,8 @@ type Report struct {
 	kept *Rare // empty: the memory of Rare while that is nil
 }
 
-// Destination names an address and a port that datagrams are sent to: for IPv4 addresses without two having the same
-// name, for others as good as.
+// Destination is a 64-bit name of an address and a port that datagrams are sent to. It is unique for IPv4 addresses,
+// and for others nearly so.
 func Destination(a *Addr, port uint16) uint64 {
 	hi, lo := binary.BigEndian.Uint64(a[:]), binary.BigEndian.Uint64(a[8:])
 	if hi == 0 && lo>>32 == 0xffff {
@@ -332,12 +333,13 @@ func (r *Report) WholePath() bool {
 	return true
 }
 
-// CutOff reports whether r stands for what was cut off: of a report nothing is there but what says whose it is, and perhaps its number.
+// CutOff reports whether r stands for reports that were cut off. Such a report holds only its exporter, and perhaps
+// its sequence number.
 func (r *Report) CutOff() bool { return r.Kind == 0 && r.Flags&Truncated != 0 && r.Err.Reason == 0 }
 
-// CutShort reports whether r, the last report of a datagram or frame that was cut, lacks what it is about: hops of its stack or trace, as
-// far as its header says how many there are, the digest, or both the hop and the flow of a postcard. What drop and queue reports are about is in their
-// header, so that they lack nothing.
+// CutShort reports whether r, the last report of a cut datagram or frame, lacks its subject. The subject is the hops
+// of a stack or trace, by its header's count, a digest, or both hop and flow of a postcard. The subject of drop and
+// queue reports is in their header, so that they lack nothing.
 func (r *Report) CutShort() bool {
 	switch r.Kind {
 	case KindStack, KindTrace, KindProbe:

@@ -36,8 +36,8 @@ const (
 // MostPathDelay is the greatest time on the way that a packet can have, in ns. Of a greater one the clocks disagree.
 const MostPathDelay = mostNS
 
-// PathDelay is the time of a flow's packets on their way to the reporting node, since the node that put telemetry into them: by the
-// clocks of the two, so that it says as much as these agree. Two of them are not to be subtracted.
+// PathDelay is the delay of a flow's packets from the node that inserted telemetry to the reporting node. It is by
+// the clocks of both, and as accurate as these agree. Two path delays are not to be subtracted.
 type PathDelay struct {
 	Has            DelayField
 	Mean, Min, Max uint64 // ns

@@ -38,10 +38,10 @@ func (u *Units) DropReason(reason uint8) string {
 // DefaultUnits are those of the specifications' examples: nanoseconds, bytes, and hundredths of a percent.
 var DefaultUnits = Units{LatencyNS: 1, TimeNS: 1, QueueBytes: 1, TxFullScale: 10000, LatencyCalc: true, HeaderTimeNS: 1}
 
-// Latency is the time that the packet spent in h's device, in nanoseconds. If the device did not report it, it is the difference of
-// egress and ingress time modulo the width of the clock. For probes it is the way to the queue and the time in it. A difference of
-// times counts if both were set and it can be, wherever it was taken: a latency that is the difference from a time that was not set
-// is none.
+// Latency is the time that the packet spent in h's device, in nanoseconds. If the device did not report it, it is the
+// difference of egress and ingress time modulo the width of the clock. For probes it is the way to the queue and the
+// time in it. A difference of times counts if both were set and the difference is possible, also if the device
+// computed it. A reported latency that is the difference from an unset time counts as none.
 func (u *Units) Latency(h *Hop) (ns uint64, ok bool) {
 	switch {
 	case h.Has&HopLatency != 0 && !u.misreckoned(h):

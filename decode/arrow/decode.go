@@ -9,9 +9,9 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// Decoder reads streams of reports, such as an [Encoder] writes, or any other writer of the schema that does not compress:
-// columns are found by their names, in any order, and those that it does not know are passed over. The zero value is
-// ready. It has one user at a time, and keeps the schemas that it saw last.
+// Decoder reads streams of reports of an [Encoder], or of any other writer of the schema that does not compress.
+// Columns are found by name, in any order, and unknown ones are skipped. The zero value is ready. It has one user at
+// a time, and keeps the most recent schemas.
 //
 // [Decoder.Decode] reads a stream at once. [Decoder.Open] and [Decoder.Next] read it in parts that stay in the caches of the
 // processor until they were counted.

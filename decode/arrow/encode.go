@@ -313,8 +313,8 @@ func (e *Encoder) moveHops() {
 
 // AppendStream appends the stream of all reports to b.
 //
-// A column that is null in every row refers to zeros at the end of the body, which all such columns share: they cost
-// nothing, and the schema is always the same.
+// A column that is null in every row refers to zeros at the end of the body, which all such columns share. So they
+// cost nothing, and the schema is always the same.
 func (e *Encoder) AppendStream(b []byte) []byte {
 	e.moveNumbers()
 	e.moveHops()

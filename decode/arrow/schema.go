@@ -6,15 +6,16 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// Version is the version of the schema that is written. A column that is added makes a new version; readers by name do not
-// notice. readerVersion is the version that a reader has to know at least: it grows when what is there changes its meaning.
+// Version is the version of the schema that is written. A new column makes a new version, which readers by name need
+// not notice. readerVersion is the least version that a reader must support. It grows when an existing column changes
+// its meaning.
 const (
 	Version       = 1
 	readerVersion = 1
 )
 
-// Keys of the metadata of the schema. The units of a report with number n in the column units are under unitsKey with a
-// dot and n, from 1 on; those of the others are under unitsKey.
+// Keys of the metadata of the schema. The units of reports with number n from 1 on in the column units are under
+// unitsKey with a dot and n. Those of the others are under unitsKey.
 const (
 	DatasetKey       = "hopscope.dataset"
 	VersionKey       = "hopscope.schema_version"

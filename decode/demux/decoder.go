@@ -54,9 +54,9 @@ func newCorrecting(p Profile) *Decoder {
 	return d
 }
 
-// Frame decodes one captured frame of the given link type (LINKTYPE numbers of pcap) and appends its reports to b: none
-// if there is no telemetry in it, or several. Length is the frame's length on the wire, time the receive time. The
-// reports alias data; offsets of errors count from data[0].
+// Frame decodes one captured frame of the given link type (LINKTYPE numbers of pcap) and appends its reports to b. A
+// frame has none if it holds no telemetry, or several. Length is the frame's length on the wire, time the receive
+// time. The reports alias data; offsets of errors count from data[0].
 func (d *Decoder) Frame(b *decode.Batch, link uint16, data []byte, length int, time int64) (n int) {
 	d.outer.Frame(link, data, length)
 	n = d.packet(b, &d.outer, data, time)
@@ -74,8 +74,8 @@ func (d *Decoder) Datagram(b *decode.Batch, src decode.Addr, payload []byte, tim
 	return d.DatagramCut(b, src, payload, len(payload), time)
 }
 
-// DatagramCut is Datagram for one of length bytes, of which payload is what there was memory for: reports that end behind
-// it are truncated, not malformed.
+// DatagramCut is Datagram for a datagram of length bytes, of which the buffer held only payload. Reports that end
+// behind payload are truncated, not malformed.
 func (d *Decoder) DatagramCut(b *decode.Batch, src decode.Addr, payload []byte, length int, time int64) (n int) {
 	if d.special {
 		return d.datagram(b, &src, payload, length, time)
@@ -278,9 +278,10 @@ func (d *Decoder) network(b *decode.Batch, p *packet.Packet, data []byte, time i
 	return 1
 }
 
-// sampled gives r the flow of the packet p, of which it is a sample and of which data hold what was sampled, and decodes the telemetry in it. It
-// gives the number of reports that it appends. They count no packet, and r gets their flow, so that packets and hops are of one. Devices sample all traffic, in which a mark
-// proves nothing: what breaks a rule is no telemetry here.
+// sampled sets the flow of r, which is a sample of the packet p, and decodes the telemetry in the sampled bytes data.
+// It returns the number of reports that it appends. These count no packet, and r gets their flow, so that packets and
+// hops belong to one flow. Devices sample all traffic, in which a mark proves nothing: a packet that breaks a rule
+// counts as no telemetry.
 func (d *Decoder) sampled(b *decode.Batch, r *decode.Report, p *packet.Packet, data []byte) (n int) {
 	if p.IP != 0 {
 		p.Report(r, data)

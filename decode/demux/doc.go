@@ -1,8 +1,8 @@
-// Package demux finds the telemetry in a frame or a datagram by an exporter's [Profile], has the packages of the formats read
-// it, and puts together what belongs to one report.
+// Package demux finds the telemetry in a frame or a datagram by an exporter's [Profile]. It calls the packages of the
+// formats, and assembles the parts of one report.
 //
-// Nothing is guessed here. A dialect is read if the profile says so, and a packet that the profile knows no mark for is no
-// telemetry. Package guess finds the profile that would explain what another one cannot read.
+// Nothing is guessed here. A dialect is read if the profile has it, and a packet without a mark of the profile is no
+// telemetry. Package guess finds a profile that explains packets which another one cannot read.
 //
 // # Adding a format
 //
@@ -13,9 +13,9 @@
 //     the tests hold the reader against bytes put together by hand, and against the writer.
 //   - the line goes into builtin, in profiles.go: a profile that names the type among its Formats.
 //
-// Documentation and "hopscope config profiles" follow from the line. A format with a new name, or with values that no
-// report had before, adds them to the vocabulary in package decode, and their keys to decode/reportjson.
+// Documentation and "hopscope config profiles" follow from the line. A format with a new name, or with new values,
+// adds them to the vocabulary in package decode, and their keys to decode/reportjson.
 //
-// What comes inside of telemetry reports is not found by a table: the report header says what follows, and the marks of
-// [intmd.Options] say whether INT is in it.
+// The content of telemetry reports is not found by a table. The report header has its type, and the marks of
+// [intmd.Options] show whether INT is in it.
 package demux

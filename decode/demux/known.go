@@ -8,9 +8,9 @@ import (
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
-// Recognise names the export format that a UDP payload of length bytes begins as, of which payload may hold less: sFlow 5 or before,
-// IPFIX, NetFlow 9 or 5. It is 0 for everything else. It looks at what such a datagram has to begin with and no report has, so that it goes
-// before every profile.
+// Recognise returns the export format with which a UDP payload of length bytes begins: sFlow 5 or before, IPFIX,
+// NetFlow 9 or 5. The payload may be cut. It is 0 for everything else. It checks bytes that such a datagram must
+// begin with and that no report has, so that it precedes every profile.
 func Recognise(payload []byte, length int) decode.Format {
 	be := binary.BigEndian
 	if len(payload) < 8 || payload[0] != 0 {
@@ -71,8 +71,8 @@ func sets(b []byte, length int, template, options uint16) bool {
 	return true
 }
 
-// known reads what is recognised in data[at:end], of which data may hold less: it gives the number of reports, 0 for what is none
-// of those formats. reports says that reports alone are expected there.
+// known reads data[at:end], of which data may hold less, if it is of a recognised format. It returns the number of
+// reports, 0 for any other format. reports means that only reports are expected there.
 func (d *Decoder) known(b *decode.Batch, src *decode.Addr, data []byte, at, end int, time int64, reports bool) (n int) {
 	if at >= min(end, len(data)) || data[at] != 0 {
 		return 0
@@ -98,9 +98,11 @@ func (d *Decoder) known(b *decode.Batch, src *decode.Addr, data []byte, at, end 
 	return 1
 }
 
-// prove refuses a report that a check of its lengths cannot have refused, and in which nothing was found: a version nibble is no
-// evidence. first is the first word of a header 0.5 or 1.0. Such a report says by a flag why it was sent, and without a packet it has a hop or a node: data
-// in L2TPv3, with a frame at the same place, has neither. The number of what is no report is no sequence number, so that nothing is lost between two. Where the capture ends before a packet shows itself, the report stays.
+// prove refuses a report without content that no check of lengths could have refused, as a version nibble is no
+// evidence. The first word of a header 0.5 or 1.0 is in first. A genuine report of these versions has a flag for its
+// reason, and without a packet it has a hop or a node. Data in L2TPv3, with a frame at the same place, have neither.
+// The sequence number of a refused report is ignored, so that no loss is counted. If the capture ends before the
+// packet can be checked, the report stays.
 func (d *Decoder) prove(r *decode.Report, data []byte, first uint32) {
 	in, p := &d.in, &d.inner
 	if r.Err.Reason != 0 {
@@ -147,8 +149,8 @@ func (d *Decoder) prove(r *decode.Report, data []byte, first uint32) {
 	r.FirstOfGroup = false
 }
 
-// question reports whether a report 1.0 without a packet, all of which is in b, is a message of DNS: with one question, whose name begins with
-// letters, digits and hyphens.
+// question reports whether a report 1.0 without a packet, which is whole in b, is a DNS message. Such a message has
+// one question, whose name begins with letters, digits and hyphens.
 func question(b []byte, v decode.Version) bool {
 	const most = 16 // records of each kind
 	be := binary.BigEndian
@@ -178,8 +180,9 @@ func ipOf(t telemetry.InnerType) byte {
 	return 6
 }
 
-// bare reports whether a report says something without the packet that its header, the end of data, announces, and of which size bytes are there: too few for a
-// header. One of 2.0 is recognised by its lengths, where it holds anything, and one before by the bits that senders leave 0 and by a flag, where nothing follows.
+// bare reports whether a report has content without its packet. The packet is announced by the header at the end of
+// data, and its size bytes are too few for a header. A report 2.0 is recognised by its lengths, if it holds anything.
+// An earlier one is recognised by the bits that senders leave 0 and by a flag, if nothing follows.
 func (d *Decoder) bare(r *decode.Report, data []byte, first uint32, size int) bool {
 	why := r.Flags&(decode.Dropped|decode.Congested|decode.Tracked) != 0
 	switch {
@@ -214,8 +217,8 @@ func reserved(v decode.Version) uint32 {
 	return 0
 }
 
-// doubt refuses reports of a datagram of which a later one cannot be read, where they have no flow, and no hop but beside what is not
-// read here.
+// doubt refuses the earlier reports of a datagram in which a later one cannot be read. It spares reports with a flow,
+// and those with a hop and no unknown metadata.
 func (d *Decoder) doubt(list []*decode.Report, at int) {
 	for _, r := range list {
 		if r.Has&decode.HasFlow == 0 && (len(r.Hops) == 0 || r.Unknown != nil) {

@@ -2,25 +2,25 @@ package demux
 
 import "github.com/hopscope/hopscope/decode"
 
-// Lie is a well-formed value of a data plane that is not true: a value of another meaning, or one that is always the same. [Decoder]
-// gives it as it stands on the wire; a [Router] leaves it out, so that it comes into no statistics. Where the truth stands beside it,
-// such as the two times of which a latency is the difference, it counts instead.
+// Lie is a well-formed but false value of a data plane: one of another meaning, or one that is always the same. A
+// [Decoder] returns it as on the wire. A [Router] leaves it out, so that no statistics contain it. If the report also
+// has the truth, such as the two times whose difference is the latency, that counts instead.
 type Lie struct {
 	Fields decode.HopField
 	Of     LieOf
 	Why    string // for display
 }
 
-// LieOf says which hops carry a lie.
+// LieOf is the set of hops that carry a lie.
 type LieOf uint8
 
 // The hops that carry lies.
 const (
 	EveryHop LieOf = iota
-	// SinkHop is the block of the node that sends a report, which is the last one of the stack: in a report without it, the
-	// hop limit was used up.
+	// SinkHop is the block of the node that sends a report, the last one of the stack. A stack without it means that
+	// the hop limit was used up.
 	SinkHop
-	// DropHop is the hop of a drop report, of which a value of 0 stands for one that is not known.
+	// DropHop is the hop of a drop report, in which a value of 0 means unknown.
 	DropHop
 )
 

@@ -62,7 +62,8 @@ func (d *Decoder) packetOnly(only Kind, b *decode.Batch, p *packet.Packet, data 
 	return n
 }
 
-// lazyOnly is lazy for a datagram that came to a port for one kind: what is of another one fails, as what no profile reads does. Nothing is learnt of it.
+// lazyOnly is lazy for a datagram at a port for one kind. A datagram of another kind fails like one that no profile
+// reads. No shape is taken from it.
 func (d *Decoder) lazyOnly(only Kind, b *decode.LazyBatch, src *decode.Addr, payload []byte, length int, time int64) (n int) {
 	f := Recognise(payload, length)
 	if f == 0 && d.table.payload == nil {

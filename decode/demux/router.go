@@ -17,9 +17,9 @@ type Route struct {
 	Profile Profile
 }
 
-// Router is a Decoder that chooses the profile by the source address of a packet: that which was adopted for the address,
-// else that of the longest prefix, or a fallback. Its reports are for statistics: what is known to be wrong in them is left
-// out ([Lie]). It is for one goroutine.
+// Router is a Decoder that chooses the profile by the source address of a packet. It takes the profile adopted for
+// the address, else that of the longest prefix, or a fallback. Its reports are for statistics: values known to be
+// wrong are left out ([Lie]). It is for one goroutine.
 type Router struct {
 	fallback *Decoder
 	plain    bool       // there is no other
@@ -42,7 +42,8 @@ type Router struct {
 	lastPort uint16          // such a port of the last frame; 0 without
 }
 
-// From sets the port of the datagrams that are read next, to which templates of IPFIX and NetFlow 9 belong to; 0 where it is not known.
+// From sets the source port of the following datagrams, which is part of the key of IPFIX and NetFlow 9 templates. It
+// is 0 if unknown.
 func (rt *Router) From(port uint16) { rt.port = port }
 
 // Only sets what alone may come in at the port that the datagrams came to which are read next by [Router.Lazy].
@@ -167,8 +168,8 @@ func (rt *Router) DatagramCut(b *decode.Batch, src decode.Addr, payload []byte, 
 	return dec.DatagramCut(b, src, payload, length, time)
 }
 
-// Lazy reads the payload of a datagram as [Router.DatagramCut] does and appends its lazy reports to b, in the short form if the
-// report agrees with a shape.
+// Lazy reads the payload of a datagram as [Router.DatagramCut] does and appends its lazy reports to b. A report that
+// agrees with a shape is in the short form.
 func (rt *Router) Lazy(b *decode.LazyBatch, src decode.Addr, payload []byte, length int, time int64) (n int) {
 	dec := rt.fallback
 	if !rt.plain {
@@ -210,8 +211,8 @@ func (rt *Router) LazyFrame(b *decode.LazyBatch, link uint16, data []byte, lengt
 	return n
 }
 
-// Blind reports whether the frame that LazyFrame read last was captured so short that it may have held anything: its own headers end
-// behind what was captured. Data and length are those of the frame.
+// Blind reports whether the capture of the last frame of LazyFrame ends within the frame's own headers, so that
+// telemetry may have followed. Data and length are those of the frame.
 func (rt *Router) Blind(data []byte, length int) bool {
 	p := &rt.outer
 	switch {

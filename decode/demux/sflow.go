@@ -164,8 +164,9 @@ var sflowReasons = func() decode.DropReasons {
 // SFlowReasons are the names of the drop reasons that reports made of sFlow have.
 func SFlowReasons() decode.DropReasons { return maps.Clone(sflowReasons) }
 
-// Inside returns the samples that by the figures of sFlow agents did not leave their devices: samples that are missing by their
-// sources' numbers beside those of datagrams that were lost on the way, and samples and notifications that the agents dropped.
+// Inside returns the samples lost within devices, by the figures of sFlow agents. Missing samples are gaps in the
+// numbers of their sources, without those of datagrams lost on the way. Dropped ones are samples and notifications
+// that the agents dropped.
 func (rt *Router) Inside() (missing, dropped uint64) {
 	add := func(d *Decoder) {
 		if d != nil && d.sflow != nil {

@@ -35,8 +35,9 @@ func (l *sflowLast) keep(h *sflow.Datagram, i *sflow.Interface) {
 	*l.counters, l.uptime = *i, h.Uptime
 }
 
-// span is the time since the counters came last in ms, 0 where nothing follows from their difference: there was no sample, or the agent or the
-// counters began anew. Counters of octets do not wrap, so that one that fell was set to zero, with those of packets.
+// span is the time since the previous counters in ms. It is 0 if their difference has no meaning: there was no
+// sample, or the agent or the counters restarted. Counters of octets do not wrap. If one fell, it was set to zero,
+// and the packet counters with it.
 func (l *sflowLast) span(h *sflow.Datagram, i *sflow.Interface) uint32 {
 	if l == nil || l.counters == nil || l.counters.Index != i.Index || h.Uptime < l.uptime || h.Uptime-l.uptime < leastSpan ||
 		i.InOctets < l.counters.InOctets || i.OutOctets < l.counters.OutOctets {
@@ -63,8 +64,9 @@ func shareOf(octets, speed uint64, span uint32) (used uint32, ok bool) {
 	return uint32(min(x, 1) * decode.WholeUtilization), true
 }
 
-// goesOn reports whether a counter of the interface shows that they were not set to zero since they came last: it was above zero and has not fallen. So one
-// that fell beside it wrapped. Those of octets did not fall where the others are looked at.
+// goesOn reports whether the interface's counters were not set to zero since the previous ones. The evidence is a
+// counter above zero that has not fallen. Any other counter that fell has then wrapped. Callers have already excluded
+// that counters of octets fell.
 func (l *sflowLast) goesOn(i *sflow.Interface) bool {
 	was := l.counters
 	for _, x := range [...][2]uint64{{was.InOctets, i.InOctets}, {was.OutOctets, i.OutOctets}} {
@@ -83,8 +85,8 @@ func (l *sflowLast) goesOn(i *sflow.Interface) bool {
 	return false
 }
 
-// count gives what the counters of packets and of octets rose by. A counter that the device does not have is absent, and so is one that rose by more than the
-// line can have carried, or that fell where nothing shows that it wrapped.
+// count returns the increments of the counters of packets and of octets. A counter that the device does not have is
+// absent. So is one that rose by more than the line can have carried, or that fell without evidence of a wrap.
 func (l *sflowLast) count(h *sflow.Datagram, i *sflow.Interface) (c decode.Counters) {
 	span := l.span(h, i)
 	if span == 0 {

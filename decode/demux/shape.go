@@ -9,11 +9,11 @@ import (
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
-// This file is the shortest way: an exporter sends reports whose bytes differ in few places. Once a report was read, its bytes
-// with those places masked are a shape, and a report that agrees with a shape needs no other check. A shape is taken from
-// a report that the general decoders accepted, and what may differ in it is what they do not look at. Everything else, a
-// new bitmap as well as a lie in a length, agrees with no shape and goes to them. Tests hold that [decode.Lazy.Report]
-// gives for every datagram what [Decoder.Datagram] gives.
+// This file is the shortest path: an exporter sends reports whose bytes differ in few places. The bytes of a decoded
+// report with those places masked are a shape. A report that agrees with a shape needs no other check. A shape is
+// taken from a report that the general decoders accepted. Its masked places are bytes that they do not check.
+// Everything else, such as a new bitmap or a wrong length, agrees with no shape and goes to them. Tests hold that
+// [decode.Lazy.Report] returns for every datagram what [Decoder.Datagram] returns.
 
 const (
 	// maxShapes is how many shapes a decoder remembers.
@@ -22,8 +22,8 @@ const (
 	shapeHead = 128
 	// leastHead is the least length of a datagram that has a shape.
 	leastHead = 64
-	// learnEvery is how many reports that agree with no shape come between two attempts to take one from them, once there were
-	// some attempts: traffic that has no shape costs little more than without any.
+	// learnEvery is the number of reports without a shape between two attempts to take one from them, after some
+	// attempts. Traffic without a shape therefore costs little more.
 	learnEvery = 64
 )
 
@@ -260,7 +260,8 @@ func (d *Decoder) learn(r *decode.Report, data []byte) {
 	x.list[0] = s
 }
 
-// shapely reports whether r is of a kind that has a shape: a whole stack of few hops and nothing else, or a postcard with a queue.
+// shapely reports whether r is of a kind that has a shape. That is a whole stack of few hops and nothing else, or a
+// postcard with a queue.
 func shapely(r *decode.Report) bool {
 	return (r.Kind == decode.KindStack || r.Postcard() && r.Version == decode.V05 && r.Remarks == 0) &&
 		r.Flags == decode.Tracked && r.Err.Reason == 0 && r.Format == decode.TelemetryReport && r.Flow.IPVersion == 4 &&
@@ -374,7 +375,8 @@ func (d *Decoder) ownHop(v decode.Version, data []byte) bool {
 	return data[0]&0x0f != 0
 }
 
-// compare sets what is compared: everything before end, where the stack of a stack is, but for the bytes that the decoders take as they are.
+// compare sets the bytes to compare: everything before end, where a metadata stack begins, except the bytes that the
+// decoders do not check.
 func (s *shape) compare(data []byte, in *telemetry.Inner, end int) {
 	var mask [shapeHead]byte
 	for i := range mask[:end] {

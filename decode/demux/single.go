@@ -10,15 +10,16 @@ import (
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
-// This file is the short way: it reads in one go what nearly all datagrams are. It is the only place outside of the formats'
-// packages that knows their bytes, because it is worth a third of the time. [Decoder.group] is the long way, which reads
-// everything; tests hold that both make the same reports of the same bytes.
+// This file is the short path: it reads nearly all datagrams in one pass. It is the only place outside of the
+// formats' packages with their byte layout, because it saves a third of the time. The long path is [Decoder.group],
+// which reads everything. Tests hold that both make the same reports of the same bytes.
 
 // isSingle reports whether data can begin what [Decoder.single] reads: version 2, or version 1 and a header of at least 4 words.
 func isSingle(data []byte) bool { return data[0] >= 1<<4|4 && data[0] < 3<<4 }
 
-// single reads into r one report 1.0 or 2.0 about a TCP or UDP packet over plain IPv4, with INT-MD 1.0 or 2.x, a digest or neither,
-// all of it well-formed and whole. It gives false for everything else, and then r is to be emptied and read the long way.
+// single reads into r one report 1.0 or 2.0 about a TCP or UDP packet over plain IPv4. The packet has INT-MD 1.0 or
+// 2.x, a digest or neither, all of it well-formed and whole. It returns false for everything else. r is then to be
+// emptied and read by the long path.
 func (d *Decoder) single(r *decode.Report, src *decode.Addr, data []byte) bool {
 	r.Exporter = *src
 	r.Has = decode.HasExporter
@@ -119,8 +120,9 @@ func carries(data []byte, at, total int, proto uint8, port uint16, behind int) b
 	return proto == packet.ProtoUDP && packet.CarriesUDP(data[at:min(at+total, len(data))], port, behind)
 }
 
-// singleReport reads data, the payload of a datagram, if it is one report 2.0, whole, that holds a packet or metadata
-// without a domain or both, or a packet with its digest. It gives what the inside starts with, and where. It is the twin of [telemetry.Reader].
+// singleReport reads data, the payload of a datagram, if it is one whole report 2.0. The report holds a packet,
+// metadata without a domain or both, or a packet with its digest. It returns the type and the place of the content.
+// It is the twin of [telemetry.Reader].
 func singleReport(r *decode.Report, opts *telemetry.Options, data []byte) (inner telemetry.InnerType, at int, ok bool) {
 	const group, fixed = 8, 12 // bytes of the group header, and of it with the first word of a report
 	be := binary.BigEndian
@@ -213,8 +215,9 @@ func singleReport10(r *decode.Report, opts *telemetry.Options, data []byte) (inn
 	return telemetry.InnerEthernet + telemetry.InnerType(nprot), at, true
 }
 
-// singleINT reads b, from the shim to the end of the packet, if it is INT-MD 1.0 or 2.x behind TCP or UDP, with no domain, all of
-// it there. It gives the shim of 2.x, and the bytes of the INT with its shim: 0 for everything else. It is the twin of [intmd.Decoder.Decode].
+// singleINT reads b, from the shim to the end of the packet, if it is whole INT-MD 1.0 or 2.x over TCP or UDP. It has
+// no domain. It returns the shim of 2.x, and the size of the INT with its shim in bytes, 0 for everything else. It is
+// the twin of [intmd.Decoder.Decode].
 func (d *Decoder) singleINT(r *decode.Report, b []byte, byPort bool) (shim uint32, size int) {
 	const shimLen, headerLen = 4, 12
 	be, opts := binary.BigEndian, &d.profile.INT
