@@ -13,14 +13,14 @@
 //	the right answer, for tests                 Exact      everything                  none
 //
 // A rank error of ε means that the quantile q comes back as a value whose true rank is within q ± ε. A value error of ε
-// means that it comes back within ±ε of the true value of that rank. Rank errors keep the middle of a distribution right
-// whatever its shape, and say little about its last percent unless ε is small against that; value errors hold at every
-// quantile.
+// means that it comes back within ±ε of the true value of that rank. A rank error keeps the middle of a distribution
+// right whatever its shape. It bounds little in the last percent unless ε is small against that. Value errors hold at
+// every quantile.
 //
-// Values are turned into codes by [github.com/hopscope/hopscope/sketches/logcode] once, when they come in, and the codes
-// back into values when they go out, which is wrong by 0.05 % at most. Every sketch has one owner; none uses a
-// lock, a clock or a goroutine. Chance comes from a seed that the owner gives, so a replay gives the same bytes.
-// All but flowtable merge.
+// Package [github.com/hopscope/hopscope/sketches/logcode] turns values into codes once, when they come in. It turns
+// codes back into values when they go out, with an error of 0.05 % at most. Every sketch has one owner; none uses a
+// lock, a clock or a goroutine. Chance comes from a seed that the owner gives, so a replay gives the same bytes. All
+// but flowtable merge.
 //
 // [MakeHuge] is for the large slices that tables lie in.
 package sketches

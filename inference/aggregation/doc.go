@@ -1,6 +1,6 @@
-// Package aggregation keeps the values that the digests of a flow carry. It is the collector's side of two aggregations of PINT
-// (section 4.1 of the paper): the dynamic per-flow one (theorems 1 and 2), of values of each hop, by a [Pool], and the per-packet one, of
-// the utilisation of the bottleneck, by a [LoadTracker].
+// Package aggregation aggregates the values in the digests of a flow. It implements the collector's side of two
+// aggregations of PINT (section 4.1 of the paper). A [Pool] does the dynamic per-flow one (theorems 1 and 2), for
+// values of each hop. A [LoadTracker] does the per-packet one, for the utilisation of the bottleneck.
 //
 // # Values of hops
 //
@@ -10,12 +10,12 @@
 //
 // # Quantiles
 //
-// The paper puts the codes into a KLL sketch. This package lets equal codes share an entry instead, because there are only
-// few different ones. A sketch is a list of bins, each of them a code with a weight; 100 bytes have room for 30 bins of
-// codes of up to 8 bits. Codes of 4 bits need 16 bins at most and are therefore counted exactly, however many there are.
-// So are wider codes as long as no more than 30 different ones have come. When another one comes, two neighbours have to
-// share a bin: those for which w₁·w₂·distance³ is smallest. The bin that they share has the code of one of the two, which
-// is drawn with the weights as odds. As in KLL, the rank of every code therefore stays right on average. A merge adds a
+// The paper puts the codes into a KLL sketch. This package lets equal codes share an entry instead, because there are
+// only few different ones. A sketch is a list of bins, each a code with a weight. It has room for 30 bins of codes of
+// up to 8 bits in 100 bytes. Codes of 4 bits need 16 bins at most and are therefore counted exactly, however many there
+// are. So are wider codes while at most 30 different ones have come. The next different code makes two neighbours share
+// a bin: those for which w₁·w₂·distance³ is smallest. The bin that they share has the code of one of the two, which is
+// drawn with the weights as odds. As in KLL, the rank of every code therefore stays right on average. A merge adds a
 // variance of w₁·w₂ to the ranks of codes between the two, and none to those of others.
 //
 // This gives up the bound on the error that KLL has for every stream. What it gains is measured in
@@ -36,9 +36,9 @@
 //
 // # Load of the bottleneck
 //
-// The digest of a packet holds the largest utilisation of all links that the packet crossed: every switch rounds the utilisation of its
-// own link, at random, to a code of a few bits, and writes that code if it is larger than the one in the digest. Which switch wrote it
-// remains unknown.
+// The digest of a packet holds the largest utilisation of all links that the packet crossed. Every switch rounds the
+// utilisation of its own link, at random, to a code of a few bits. It writes that code if it is larger than the one in
+// the digest. Which switch wrote it remains unknown.
 //
 // With the code of [UtilizationCode], a digest of 8 bits gives the utilisation within 5.1 %. On average the values are right, as
 // long as all switches use the same hash of the packet id to round; see [github.com/hopscope/hopscope/decode/pint.Levels]. How a

@@ -4,10 +4,11 @@
 //
 // # Reading
 //
-// [Reader.Begin] begins with the digest of a report. Its [Parts] are the answers to queries of an execution plan (package pint), and
-// [Parts.Next] hands over in turn what each says: the path that the flow has from now on, or values of hops. Their order matters, since a
-// path decides which hop a value belongs to. What is kept by flow needs no table and stays here: sketches of values (package aggregation)
-// and the utilisation of the fullest link.
+// [Reader.Begin] begins with the digest of a report. Its [Parts] are the answers to queries of an execution plan
+// (package pint). The method [Parts.Next] returns the content of each in turn: the path of the flow from now on, or
+// values of hops. [Parts.Next] returns the content of each in turn: the path of the flow from now on, or values of
+// hops. Their order matters, since a path decides which hop a value belongs to. State by flow that needs no table stays
+// here: sketches of values (package aggregation) and the utilisation of the fullest link.
 //
 //	parts.go   the parts of one digest, and what the tracer of a flow (package pathtrace) makes of them
 //	foreign.go digests that no path between the ends of a flow explains, and which hop spoils them
@@ -19,8 +20,9 @@
 //
 // # Showing
 //
-// [Reader.Describe] adds to the statistics of a flow what its digests say, [Reader.Spread] to a busy flow of a window, and [Inferred] lists
-// the paths that need a look. [Reader.Save] and [Reader.Resume] hand known paths from one process to the next.
+// [Reader.Describe] adds the content of a flow's digests to its statistics, and [Reader.Spread] adds it to a busy flow
+// of a window. The function [Inferred] lists the paths that need a look. Known paths pass from one process to the next
+// by [Reader.Save] and [Reader.Resume].
 //
 // # Bounds
 //

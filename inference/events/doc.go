@@ -1,5 +1,5 @@
-// Package events finds what is wrong in a stream of windows: paths that change, packets that are dropped, digests that cannot be
-// right, exporters that lose reports or fall silent, and hops whose latency, queue or utilisation is not what it was.
+// Package events finds faults in a stream of windows. They are path changes, dropped packets, impossible digests,
+// exporters that lose reports or fall silent, and hops with unusual latency, queue or utilisation.
 //
 // A finding is published when it starts, when its severity rises, and when it ends. It ends when its cause does:
 //
@@ -34,58 +34,61 @@
 //
 // # Hops
 //
-// A hop is compared with itself, by package detect: the median and the 99th percentile of its latency and of its queue, and its
-// highest utilisation. FalseADay is the one setting of limits. It is divided among all statistics that are watched, in powers
-// of two, and detect knows by which factor limits have to grow for a share of the windows. Latencies and utilisation may rise,
-// fall and stand still; queues may rise and stand still, but not at zero.
+// A hop is compared with itself, by package detect. The statistics are the median and the 99th percentile of its
+// latency and of its queue, and its highest utilisation. FalseADay is the one setting of limits. It is divided among
+// all watched statistics, in powers of two. Package detect has the factor by which limits grow for a share of the
+// windows. Latencies and utilisation may rise, fall and stand still; queues may rise and stand still, but not at zero.
 //
 // A hop is learning for 360 windows, and for 2160 if it had a finding and came back by itself in that time. Findings that begin
 // then say so. The first findings of bursts and hourly jobs are such ones.
 //
 // # Flows
 //
-// The latency of a flow, the sum over the hops on its path, is judged in the same way: a flow that is a small part of a hop's
-// packets leaves no trace there. It needs a place, which it keeps by staying among the busiest flows of the windows, and
-// BusyReports values of each hop that reports latencies. Windows with less, with a path that is not known or not the only one,
-// and those in which it changed say nothing. On another path a flow is learnt anew. A finding lists the hops from which at least
-// a quarter of the change comes, by which package cause groups it with theirs.
+// The latency of a flow, the sum over the hops on its path, is judged in the same way, since a small part of a hop's
+// packets leaves no trace in its statistics. The flow needs a place, which it keeps by staying among the busiest flows
+// of the windows. It also needs BusyReports values of each hop that reports latencies. Windows with fewer values are
+// left out, and so are those with a path that is unknown, not the only one, or changed. On another path a flow is
+// learnt anew. A finding lists the hops from which at least a quarter of the change comes. Package cause uses them to
+// group it with the findings of those hops.
 //
 // # Links
 //
-// Times on links are watched where stacks hold when packets left one switch and came to the next, in both directions: their sum
-// is independent of the clocks of the two switches. It may rise, and is one more statistic of those that FalseADay is divided
-// among. A clock that is set, or begins to run otherwise, widens what a window says, and the sum moves only where three windows
-// agree.
+// Times on links are watched where stacks hold when packets left one switch and came to the next, in both directions.
+// Their sum is independent of the clocks of the two switches. A rise of it is found. It is one more of the statistics
+// that FalseADay is divided among. A clock that is set, or changes its rate, widens the uncertainty of a window. The
+// sum changes only if three windows agree.
 //
 // # Exporters
 //
-// What an exporter lost is weighed against the hypothesis that each of its reports is lost with a probability of at most
-// LossRatio. As many of the last windows count as speak most against it. Whatever the traffic is like, the mean time until a
-// false finding is at least a million windows at a true ratio of LossRatio, and longer below it; it takes losses that are
-// independent of each other, so a single burst counts as much as the same number of reports lost one by one. Numbers that may
-// yet come are no loss, and what was counted as lost and comes is taken back. A finding gives the ratio and its lower bound. It
-// ends when the loss is shown to be below a third of that bound, for which bursts need more windows, 60 at most.
+// The losses of an exporter are weighed against the hypothesis that each of its reports is lost with a probability of
+// at most LossRatio. As many of the last windows count as speak most against it. Whatever the traffic, the mean time
+// until a false finding is at least a million windows at a true ratio of LossRatio, and longer below it. Losses are
+// assumed to be independent: a single burst counts as much as the same number of reports lost one by one. Numbers that
+// may yet come are no loss. A number that was counted as lost and arrives late is taken back. A finding gives the ratio
+// and its lower bound. It ends when the loss is shown to be below a third of that bound, for which bursts need more
+// windows, 60 at most.
 //
-// Silence is judged by the lengths of the pauses that the exporter made before (see pauses.go): the chance that it makes one as
-// long must be below one in a million for each of its windows with reports. The history has at least SilenceHistory of these. A
-// pause with a finding does not enter it, unless such a pause comes back within 36 hours. So the second outage is found as the
-// first one was, and an exporter that is silent every night has two findings. Reports about events alone (drops and queues)
-// promise nothing. Histories survive that the tracker forgets an exporter, but an exporter whose pauses are longer than the
-// tracker remembers is never found silent.
+// Silence is judged by the lengths of earlier pauses of the exporter (see pauses.go). In each of its windows with
+// reports, the chance of a pause as long must be below one in a million. The history has at least SilenceHistory of
+// these windows. A pause with a finding does not enter it, unless such a pause comes back within 36 hours. So the
+// second outage is found as the first one was, and an exporter that is silent every night has two findings. Reports
+// about events alone (drops and queues) promise nothing. Histories outlive the tracker's memory of an exporter. But an
+// exporter whose pauses are longer than the tracker remembers is never found silent.
 //
-// In a window that several collectors made, an exporter whose collector was not heard (Window.Unheard) is not judged: its
-// pause does not go on, and what it seems to have lost is not weighed. Only that it speaks is taken from such a window.
+// In a window of several collectors, an exporter whose collector was not heard (Window.Unheard) is not judged. Its
+// pause does not go on, and its apparent losses are not weighed. Such a window shows only that the exporter reports.
 //
 // # False alarms
 //
 // The rate of findings of hops without a fault is measured by bench/findings, beside other detectors, and held by the tests of
 // package detect.
 //
-// TestLossFalseAlarms, TestLossFound and TestSilence measure the same for exporters. In 1000 hours of windows of ten seconds
-// each, exporters of 0.1 to 100,000 reports a window start no finding at a ratio of 1e-5 or none. At the ratio of LossRatio
-// they start at most one. Losses of ten times LossRatio and more are found, each time. Regular exporters and those that report
-// at random are never found silent while they go on. An exporter that stops after ten hours is found after 3 windows if it
-// spoke in every window, and after about 20 times its mean distance if it speaks at random.
+// TestLossFalseAlarms, TestLossFound and TestSilence measure the same for exporters, in 1000 hours of windows of ten
+// seconds each. At a ratio of 1e-5 or none, exporters of 0.1 to 100,000 reports a window start no finding. At the ratio
+// of LossRatio they start at most one. Losses of ten times LossRatio and more are found, each time. Regular exporters
+// and those that report at random are never found silent while they go on. An exporter that reported in every window
+// and stops after ten hours is found after 3 windows. One that reported at random is found after about 20 times its
+// mean distance.
 //
 // # Bounds
 //

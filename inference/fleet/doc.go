@@ -1,8 +1,8 @@
-// Package fleet merges what the collectors of a fleet saw of a window. It is pure: records of topics go in, in the order of
-// their offsets, and merged windows come out, alike for every reader of the same log.
+// Package fleet merges the partial windows of the collectors of a fleet. It is pure: records of topics go in, in the
+// order of their offsets. Merged windows come out, alike for every reader of the same log.
 //
-// What there is in a network (hops, exporters, drop reasons, flows) is shared out over a fixed number of slices by a hash
-// under the fleet's seed. A slice is one partition of the topics windows and reports, and the two are numbered alike:
+// The entities of a network (hops, exporters, drop reasons, flows) are divided into a fixed number of slices by a hash
+// under the fleet's seed. A slice is one partition of the topics windows and reports, with the same number in both:
 //
 //	windows   one partition a slice: for each window, what each collector saw of the slice, and the record that closes it
 //	reports   one partition a slice: reports of flows that need to be in one place, marks of the ends of windows, closes

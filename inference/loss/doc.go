@@ -7,20 +7,21 @@
 //
 // # Comparing
 //
-// A flow holds the IPv4 identifications of the latest packets and the switches that reported each of them. A packet is settled
-// two seconds after its first report: one that the first switch alone has reported is lost, one that the last switch alone has
-// reported says nothing. What is on its way at the end of a window is not settled, reports may overtake each other, and a report
-// that comes twice counts once. A flow with more than 64 packets in two seconds is compared by a share of them, which both sides
-// of the comparison choose by the identification. Flows whose packets have none (IPv6), or all the same one, are not compared,
-// nor is a flow before a packet of it was reported by both.
+// A flow holds the IPv4 identifications of the latest packets and the switches that reported each of them. A packet is
+// settled two seconds after its first report. It is lost if the first switch alone has reported it, and ignored if the
+// last switch alone has. Packets on their way at the end of a window are not settled. Reports may overtake each other,
+// and a repeated report counts once. A flow with more than 64 packets in two seconds is compared by a share of them.
+// Both sides of the comparison choose that share by the identification. Flows are not compared if their packets have no
+// identification (IPv6), or all the same one. Nor is a flow before a packet of it was reported by both.
 //
 // # Locating
 //
-// fit explains what flows lost by as few links and flows as possible. Each flow loses about Poisson(n Σ r) of n packets, with the
-// sum over the rates r of the links on its way and a floor that is normal. Of all links, and all flows that lost half of their
-// packets or more, it takes the one that explains most, by the greatest gain of the logarithm of the likelihood. Then it takes the
-// next, until what is left is chance. A step has to pass an exact binomial test besides: at the floor, as many losses or more come
-// by chance less than once in three million fits. In the end a culprit is exchanged for other links that explain much more together,
-// such as two of a switch's ports for the switch. The confidence of a culprit is its likelihood as a share of those of all
-// candidates, each with its best rate. Links that the same flows cross cannot be distinguished, and share it.
+// fit explains the losses of flows by as few links and flows as possible. A flow of n packets loses about Poisson(n Σ
+// r). The sum is over the rates r of the links on its way and a floor that is normal. Candidates are all links, and all
+// flows that lost half of their packets or more. The first is the one that explains most, by the greatest gain of the
+// log-likelihood. Then it takes the next, until the rest is chance. A step must also pass an exact binomial test. At
+// the floor, as many losses or more come by chance less than once in three million fits. In the end a culprit is
+// exchanged for other links that explain much more together, such as two of a switch's ports for the switch. The
+// confidence of a culprit is its likelihood as a share of those of all candidates, each with its best rate. Links that
+// the same flows cross cannot be distinguished, and share it.
 package loss

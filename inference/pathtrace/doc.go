@@ -2,15 +2,17 @@
 // al., "PINT: Probabilistic In-band Network Telemetry", SIGCOMM 2020, section 4.2, with everything that is known about the
 // network as a prior.
 //
-// A [prior.Model] holds what is known: the coding scheme and the nodes V. Optional are the links, that paths are shortest paths, that
-// switches spread flows evenly over their next hops, and sets of nodes where flows enter or leave. A [Tracer] holds the flows of one
-// goroutine. [Tracer.Add] takes digests in one by one and returns what each of them did. [Tracer.Path] returns the path, or the hops
-// that are known so far. [Tracer.Candidates] returns what every hop can still be, with probabilities.
+// A [prior.Model] holds the prior knowledge: the coding scheme and the nodes V. Some parts are optional. They are the
+// links, that paths are shortest, that switches spread flows evenly over next hops, and sets of nodes where flows enter
+// or leave. A [Tracer] holds the flows of one goroutine. [Tracer.Add] takes digests in one by one and returns the
+// effect of each. The method [Tracer.Path] returns the path, or the hops that are known so far. The method
+// [Tracer.Candidates] returns the possible nodes of every hop, with probabilities. [Tracer.Candidates] returns the
+// possible nodes of every hop, with probabilities.
 //
 // # Inference
 //
-// Switches and this package compute the same hashes, so every digest is an equation: it is the XOR of the values of those
-// hops that wrote into it. Digests are free of noise, so a path that does not solve all equations is excluded.
+// Switches and this package compute the same hashes, so every digest is an equation. It is the XOR of the values of
+// those hops that wrote into it. Digests are free of noise, so a path that does not solve all equations is excluded.
 //
 // Each hop of an undecided flow has a set of candidates. Every digest removes candidates by the rules below, and a hop that
 // has lost some can make other hops lose some in turn:
@@ -34,57 +36,60 @@
 // with the probability prior.Config.Unmodelled, the path is one that the model does not know. The digests of such a path are
 // random, so that every digest with a writer takes Width bits (10 at most) from its probability.
 //
-// A path is known when its posterior is at least prior.Config.Confidence. Where a network has loops, the number of its paths is not
-// known. Walks that do not turn back are counted in their place; there are more of these, so that the stated confidence is less
-// than it could be. Where all paths of the model are equally likely and a flow takes one of them, its known path is never wrong,
-// because the right one is never excluded. A known path can be wrong if the flow takes a path that the model does not have. It
-// may then be right in all hops but those that no digest of the flow covered: Status.Seen says which hops digests covered, and
-// what is known of the others follows from the model alone.
+// A path is known when its posterior is at least prior.Config.Confidence. Where a network has loops, the number of its
+// paths is not known. Walks that do not turn back are counted in their place. There are more of these, so the stated
+// confidence is less than it could be. If all paths of the model are equally likely and a flow takes one of them, its
+// known path is never wrong. The right one is never excluded. A known path can be wrong if the flow takes a path that
+// the model does not have. It may then be right in all hops but those that no digest of the flow covered. Status.Seen
+// lists the covered hops, and the others follow from the model alone.
 //
 // [Tracer.Candidates] gives the exact posterior of every hop as long as 2²⁰ steps of search suffice, and says if they did not.
 //
 // # Where the map is wrong
 //
-// The model may be wrong itself: a node has another id, a link is missing, hop numbers are shifted because the sender starts
-// with a lower TTL, or a flow takes a detour. So a path is published with marks first. A hop keeps its mark (Status.Marked)
-// until digests that it wrote into, and that agree, hold enough evidence: a node that is not the right one passes each of them
-// with a probability of 2^-Width only. A hop that no digest has covered is marked always. Enough are, for a hop by itself, as
-// many as it takes if three flows in ten met an error at that very hop, for all nodes that the map could have there: with 8
-// bits, links, and a confidence of 1 - 10⁻⁶ these are three digests, and four where any node can be anywhere. Fewer are enough
-// for hops that are all but certain together: an error is taken to be at any hop with the same probability. The probabilities
-// that a hop without a mark has another node by chance may sum up to what the confidence leaves. A path of twelve hops then has
-// two of them with two digests, and three digests or more of the others.
+// The model itself may be wrong. A node may have another id, a link may be missing, or a flow may take a detour. Hop
+// numbers may be shifted because the sender starts with a lower TTL. So a path is published with marks first. A hop
+// keeps its mark (Status.Marked) until digests that it wrote into, and that agree, hold enough evidence. A wrong node
+// passes each of them with a probability of 2^-Width only. A hop that no digest has covered is always marked. For a hop
+// by itself, the required number assumes that three flows in ten met an error at that very hop. It covers all nodes
+// that the map could have there. With 8 bits, links, and a confidence of 1 - 10⁻⁶ it is three digests, and four where
+// any node can be anywhere. Fewer are enough for hops that are all but certain together, since an error is assumed to
+// be equally probable at any hop. The probabilities that a hop without a mark has another node by chance may sum up to
+// what the confidence leaves. A path of twelve hops then has two of them with two digests, and three digests or more of
+// the others.
 //
-// Other flows help in two ways. How many flows meet an error is taken to be three in ten at first, and learnt from then on:
-// flows whose own digests confirmed all of their hops count once for each source, and flows with a digest that contradicts the
-// map count sixteen times, because errors come in bunches. After some thousand flows without a contradiction one digest of 8
-// bits is enough for some hops, and later for all. Errors of the map stay where they are. So each place, that is a hop between
-// its two neighbours, counts the flows that confirmed it, since the last that contradicted it. An error is taken to concern at
-// least one in eight flows of its place. So many confirmations take from its probability, to a 32nd at most since an error may
-// have come up since then. They do so if flows of four sources also confirmed all nodes that the map has between these
-// neighbours. The table of places has a fixed size, 2^16 entries at most.
+// Other flows help in two ways. First, the share of flows that meet an error starts at three in ten and is learnt from
+// then on. Flows whose own digests confirmed all of their hops count once for each source. Flows with a digest that
+// contradicts the map count sixteen times, because errors come in bunches. After some thousand flows without a
+// contradiction one digest of 8 bits is enough for some hops, and later for all. Second, errors of the map stay where
+// they are. So each place, that is a hop between its two neighbours, counts the flows that confirmed it since the last
+// contradiction. An error is assumed to concern at least one in eight flows of its place. So many confirmations reduce
+// its probability, to a 32nd at most since an error may have come up since then. They do so if flows of four sources
+// also confirmed all nodes that the map has between these neighbours. The table of places has a fixed size, 2^16
+// entries at most.
 //
-// Digests are kept until the path is certain, at most prior.Config.Window of them and within a quarter of the memory; without them,
-// marks stay. If digests contradict the published path, its confidence falls by half with each, sixteen that agree make up for
-// it, and those hops are marked anew that may be to blame. Then the digests are weighed again for a path that need not be the
-// map's: from hop to hop it follows a link, but may jump to any node (1 in 128), and its node may have an id that is not known
-// (1 in 256). Sums over all such paths, forward and backward, give the probabilities of each hop; digests of several writers
-// count once all but one of these are settled. What is found is published as [Revised], or as [Decoded] if nothing was published
-// yet. [Tracer.Deviation] names the hops that are not what the map says. A hop whose node is not known has a mark forever. A
-// wrong prior loses its weight in the same way: the paths that routing would choose are left behind for all walks over links,
-// and these for any nodes. Networks of more than 8192 nodes are not searched for deviations.
+// Digests are kept until the path is certain, at most prior.Config.Window of them and within a quarter of the memory.
+// Without them, marks stay. Each digest that contradicts the published path halves its confidence, and sixteen that
+// agree restore it. The hops that may be to blame are marked anew. Then the digests are weighed again for a path that
+// need not be the map's. From hop to hop it follows a link, but may jump to any node (1 in 128). Its node may have an
+// id that is not known (1 in 256). Sums over all such paths, forward and backward, give the probabilities of each hop.
+// Digests of several writers count once all but one of these are settled. The result is published as [Revised], or as
+// [Decoded] if nothing was published yet. [Tracer.Deviation] names the hops that differ from the map. A hop whose node
+// is not known has a mark forever. A wrong prior loses its weight in the same way. The paths that routing would choose
+// give way to all walks over links, and these to any nodes. Networks of more than 8192 nodes are not searched for
+// deviations.
 //
 // Status.Confidence takes all that into account. While hops are marked, it follows from the share of flows that met an error
 // so far, which is taken to be 0.3 at first.
 //
 // # Changes, several paths, wrong digests
 //
-// A digest that the known path of a flow does not explain can have three reasons: the path has changed, a second path is in
-// use, or the digest is wrong. All digests from then on are taken as those of a new path. If they contradict each other, only
-// those count that the known path does not explain. A new path needs at least two unexplained digests. If explained ones
-// helped to find it, it needs more unexplained ones (14 for a confidence of 1 - 10⁻⁶). By then packets of two paths can
-// hardly have looked like packets of one by chance. Up to four paths of a flow are known at a time, the one that was seen
-// last in front.
+// A digest that the known path of a flow does not explain can have three reasons. The path has changed, a second path
+// is in use, or the digest is wrong. All digests from then on are taken as those of a new path. If they contradict each
+// other, only those count that the known path does not explain. A new path needs at least two unexplained digests. If
+// explained ones helped to find it, it needs more unexplained ones (14 for a confidence of 1 - 10⁻⁶). By then packets
+// of two paths can hardly have looked like packets of one by chance. Up to four paths of a flow are known at a time,
+// the last one seen in front.
 //
 // If digests contradict each other while no path is known, the older ones are left aside, and the tracer becomes more careful
 // with the flow. After n contradictions it takes the odds that the model does not know the path to be (n+1)² to 1. And a path
@@ -95,16 +100,17 @@
 // the flow is [Untraceable]: its digests are ignored for a while, which grows from one time to the next. So forged digests
 // cost a bounded amount of work and memory.
 //
-// Before the first contradiction, all packets are taken to follow one path. If the packets of a flow are spread over two paths
-// from the start, the first digests may happen to fit a wrong path. It then stays the known one until the two real paths are
-// found. Rarely it stays longer: where the two cross, a wrong path can follow one of them as far as the crossing and the other
-// one from there on. What is left of the two makes a second wrong path, and both together explain all digests.
+// Before the first contradiction, all packets are taken to follow one path. If the packets of a flow are spread over
+// two paths from the start, the first digests may happen to fit a wrong path. It then stays the known one until the two
+// real paths are found. Rarely it stays longer. Where the two cross, a wrong path can follow one of them up to the
+// crossing and the other one from there on. The remaining parts make a second wrong path, and both together explain all
+// digests. What is left of the two makes a second wrong path, and both together explain all digests.
 //
 // # Cost
 //
-// A digest of a known path costs the hashes of its writers: 45 to 60 ns for 5 to 59 hops and one instance. While a path is not
-// known, prior.Config.Work bounds the average cost of searches; everything else takes some microseconds a digest with 754 nodes. A
-// known path of 59 hops takes 304 bytes besides the 44 of its Flow. An undecided flow takes a bitset of V for each hop, and 48
-// bytes for each digest of the window; a flow whose path is not certain yet takes 16 bytes for each of these. The search for
-// deviations may cost sixteen times prior.Config.Work on average.
+// A digest of a known path costs the hashes of its writers: 45 to 60 ns for 5 to 59 hops and one instance. While a path
+// is not known, prior.Config.Work bounds the average cost of searches. Everything else takes some microseconds a digest
+// with 754 nodes. A known path of 59 hops takes 304 bytes besides the 44 of its Flow. An undecided flow takes a bitset
+// of V for each hop, and 48 bytes for each digest of the window. A flow whose path is not certain yet takes 16 bytes
+// for each of these. The search for deviations may cost sixteen times prior.Config.Work on average.
 package pathtrace

@@ -1,12 +1,12 @@
 // Package sequence finds out from the sequence numbers of an exporter's reports how many of them were lost, came twice or
 // came late. It also finds how often the exporter began to count anew.
 //
-// Each exporter has a sequence number space of its own. It is named by its [inference.ExporterKey] (address, node,
-// hardware id), by where its datagrams are sent to, and by the width of its numbers: 32 bits, or 22 bits in telemetry
-// report 2.0. The numbers of report 2.0 count datagrams, not reports, so that only reports with FirstOfGroup take part.
-// Telemetry report 0.5 numbers all reports of a hardware id together, but names the node in some of them and not in
-// others. Reports without a node are therefore counted with the first node that is known at their address. The spaces of
-// one key are counted as one exporter.
+// Each exporter has a sequence number space of its own. The space is named by the exporter's [inference.ExporterKey]
+// (address, node, hardware id), the destination of its datagrams, and the width of its numbers. The width is 32 bits,
+// or 22 bits in telemetry report 2.0. The numbers of report 2.0 count datagrams, not reports, so only reports with
+// FirstOfGroup take part. Telemetry report 0.5 numbers all reports of a hardware id together, but names the node in
+// some of them only. Reports without a node are therefore counted with the first node that is known at their address.
+// The spaces of one key are counted as one exporter.
 //
 // All distances are computed modulo the width, so that numbers may start again at 0 at any time. A bitmap, the record,
 // remembers which of the newest numbers came:
@@ -32,20 +32,20 @@
 //
 // A duplicate whose datagram has the same bytes, too, is a copy, and [Tracker.ObserveLazy] says so of its report (copies.go).
 //
-// So of a sequence that does not restart, the numbers from the first to the newest are those that came, that are lost, that
-// are provisional, and that were missed while no collector ran; exactly so, as long as none comes later than Window
+// So each number of a sequence without a restart, from the first to the newest, is in one of four groups. It came, is
+// lost, is provisional, or was missed while no collector ran. This is exact as long as none comes later than Window
 // numbers.
 //
-// A tracker has a place for a number of exporters. An exporter that has reported in several windows is trusted and keeps its
-// place; of the others, those that are heard more often displace those that are heard less.
+// A tracker has a place for a number of exporters. An exporter that has reported in several windows is trusted and
+// keeps its place. Of the others, those that are heard more often displace those that are heard less.
 //
 // Some exporters do not count: they send the same number in every report, or numbers that never fall close to each other.
 // They are not [inference.ExporterStats.Sequenced], and no loss and no duplicate is claimed for them. An exporter that
 // stops counting later is noticed after [repeatLimit] equal numbers.
 //
-// A tracker that is asked to ([Tracker.ReportNumbers]) also says which numbers came in a window, for a program that puts together what
-// several collectors saw of an exporter. They are read from the record when the window ends, so that it costs nothing for
-// numbers that come in order.
+// On request ([Tracker.ReportNumbers]) a tracker also lists the numbers that came in a window, for a program that
+// combines several collectors' views of an exporter. They are read from the record when the window ends, so they cost
+// nothing for numbers that come in order.
 //
 // [Tracker.Observe] takes 10 to 20 ns. It allocates nothing but the records of new exporters, and of those in which
 // numbers are missing, and memory for the first reports that wait.

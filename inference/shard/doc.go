@@ -1,12 +1,12 @@
-// Package shard keeps what one shard of a collector knows: its flows with the quantile sketches of their hops, and what
-// it saw in the open window. Shards share nothing, and a flow belongs to one of them. [State.Cut] ends a window, and
-// [Cut.AddTo] turns what the shard saw of it into a [window.Partial], which merges with those of other shards.
+// Package shard holds the state of one shard of a collector: its flows with the quantile sketches of their hops, and
+// its counts of the open window. Shards share nothing, and a flow belongs to one of them. [State.Cut] ends a window.
+// [Cut.AddTo] turns the shard's part of it into a [window.Partial], which merges with those of other shards.
 //
 // # Observers
 //
-// What a shard knows is divided among observers. Each of them has a file, and the state that it needs. The hops of the open window are
-// counted in a layout of their own; all else that an observer sees is added to the partial of the [Cut], within its bound, so that a kind
-// of a partial is spelled out once, in package inference:
+// The state of a shard is divided among observers. Each has a file and its own state. The hops of the open window are
+// counted in a layout of their own. The other results of an observer are added to the partial of the [Cut], within its
+// bound. So a kind of a partial is defined once, in package inference:
 //
 //	hops.go    hop records of any report: the places of the network, counted in the window
 //	drop.go    drop reports, by node and reason
@@ -21,40 +21,40 @@
 //	pair.go    packets that the first switch on their way reports, and the last one does not
 //	digest.go  paths and values from PINT digests, which package digest reads
 //
-// Hops, drops and faults run over a batch at a time. Drops and loops are rare, so the batch is searched for them once,
-// and further observers of rare reports get the same list: such an observer is a file and a line in
-// [State.Update].
+// Hops, drops and faults run over a batch at a time. Drops and loops are rare, so the batch is searched for them once.
+// Further observers of rare reports get the same list: such an observer is a file and a line in [State.Update].
 //
 // The observers of a single flow (its path, its buffer, its digests, its rank among the busiest) run report by report
-// instead. They share the cache lines of the flow, which with many flows is what a report costs, and one works upon the
-// other in the order of the reports: a digest can change the path, a change of the path empties the buffer, and the
-// buffer feeds the distributions of the busiest flows. A pass over the batch for each of them would read the same lines
-// again, and would let a batch's length change the result.
+// instead. They share the cache lines of the flow, which with many flows are most of the cost of a report. Each acts
+// upon the next in the order of the reports. A digest can change the path, a change of the path empties the buffer, and
+// the buffer feeds the distributions of the busiest flows. A pass over the batch for each of them would read the same
+// lines again. The result would depend on the batch's length.
 //
 // # Flows
 //
-// A flow is an entry of a flowtable.Table (key, counters, path and a buffer of codes, in six cache lines) and a block for each hop. A
-// block holds a sketch of 120 bytes for latencies that knows the tail best (package tail). Values enter as 16-bit log codes (package
-// logcode). With paths of five hops that is about 1080 bytes a flow, index included. Queues are kept for the hops of the network, and
-// for those of the busiest flows of a window: a sketch of them for every flow took a sixth of the shard's time and a third of its
-// memory.
+// A flow is an entry of a flowtable.Table (key, counters, path and a buffer of codes, in six cache lines) and a block
+// for each hop. A block holds a sketch of 120 bytes for latencies that knows the tail best (package tail). Values enter
+// as 16-bit log codes (package logcode). With paths of five hops that is about 1080 bytes a flow, index included.
+// Queues are kept for the hops of the network, and for those of the busiest flows of a window. A sketch of queues for
+// every flow took a sixth of the shard's time and a third of its memory.
 //
-// A report appends the codes of its hops to the flow's buffer. When that is full, after 20 reports of five hops, it is flushed into the
-// sketches, which take many codes at once much faster than one by one. A sketch that saw some hundreds of codes counts only one of 2, 4,
-// 8, ... of them, by chance, but for the largest fortieth, all of which it counts (package tail). The queues of candidates for the busiest
-// flows wait in a buffer beside.
+// A report appends the codes of its hops to the flow's buffer. A full buffer, after 20 reports of five hops, is flushed
+// into the sketches, which take many codes at once much faster than one by one. A sketch that has seen some hundreds of
+// codes samples one of 2, 4, 8, ... of them. It counts all of the largest fortieth (package tail). The queues of
+// candidates for the busiest flows wait in a buffer beside.
 //
 // A lazy report in its short form ([decode.Lazy]) whose flow is on its known path is counted where it lies (short.go). Everything else about a
 // flow is counted from reports, and both give the same state, to the bit.
 //
-// With many flows each report is a chain of cache misses. So reports are worked on in batches of 128 and in passes that
-// each read another place of memory for all of them: the keys are hashed, the index cells found, the entries found, the
-// lines read that will be written, and then everything is counted.
+// With many flows each report is a chain of cache misses. So reports are processed in batches of 128, in passes that
+// each read another place of memory for all of them. The keys are hashed, the index cells found, the entries found, and
+// the lines read that will be written. Then everything is counted.
 //
-// Only complete stacks give a path: those that are not cut, to which no hop refused to add itself, and which do not come from a
-// transit node. Another path than before is a path change. Hops that both paths have keep their sketches, and so do hops of
-// former paths, as many as the path has itself. Incomplete stacks and drop reports count for the hops that they name. Reports
-// about one hop (INT-XD, local headers) are put together to a path by falling TTL, and a single one never changes it.
+// Only complete stacks give a path. A complete stack is not cut, has no hop that refused to add itself, and does not
+// come from a transit node. Another path than before is a path change. Hops that both paths have keep their sketches,
+// and so do hops of former paths, as many as the path has itself. Incomplete stacks and drop reports count for the hops
+// that they name. Reports about one hop (INT-XD, local headers) are combined to a path by falling TTL, and a single one
+// never changes it.
 //
 // A flow that was silent for the idle timeout is forgotten. The sweep that gives its memory back comes by at a pace that
 // depends on the number of flows. A flow that returns before the sweep begins anew all the same: what becomes of a flow
@@ -65,11 +65,11 @@
 // A place in the network is a node and an egress interface. Each has two histograms of dense log codes a window, exact
 // but for the rounding of values to 1/64. The busiest flows of a window have such histograms of their own for each hop.
 //
-// A shard has places for max(16, 4 × TopFlows) candidates for the busiest flows. As long as a window has no more flows
-// than that, every flow is a candidate from its first report on, and its histograms have all values. With more flows,
-// the less busy half of the candidates leaves whenever the places are full, and from then on only flows with more
-// reports than those had can come in. The bound that [window.Partial] hands on says how many reports a flow may have
-// had that is not listed; the histograms of those that are listed lack at most as many reports.
+// A shard has places for max(16, 4 × TopFlows) candidates for the busiest flows. While a window has no more flows than
+// that, every flow is a candidate from its first report on. Its histograms then have all values. With more flows, the
+// less busy half of the candidates leaves whenever the places are full. From then on, only flows with more reports than
+// those had can become candidates. The bound in [window.Partial] is the number of reports that a flow may have had
+// without being listed. The histograms of listed flows lack at most as many reports.
 //
 // # Bounds
 //
@@ -80,8 +80,9 @@
 //
 // # What was measured
 //
-// Reports a second with everything before and behind included (bench/rate: decoding, exporters, detectors; five
-// hops), on one of two shared cores of an EPYC at 2.6 GHz, best of two alternating runs:
+// The table gives reports a second with everything before and behind included (bench/rate: decoding, exporters,
+// detectors; five hops). It was measured on one of two shared cores of an EPYC at 2.6 GHz, best of two alternating
+// runs:
 //
 //	                                  10 000 flows   1 000 000 flows
 //	batches of 64, buffers              2.56 M           2.05 M
@@ -93,7 +94,7 @@
 // Batches of 128 are the compromise. The table is older than huge pages for the tables, which brought 12 % at a million flows, where every
 // access misses the TLB as well. It is older than lazy reports, too, which docs/performance.md is about.
 //
-// What brought nothing: a histogram object for each hop of the window, whose cache misses were waited for one by one
-// (twice the time); what shards read of a report in its first two cache lines (the same time); a
-// profile for the compiler (3 ns of 70 before the shard, nothing in it).
+// Three attempts did not help. A histogram object for each hop of the window took twice the time, because its cache
+// misses were waited for one by one. Moving the fields that shards read into a report's first two cache lines took the
+// same time. A profile for the compiler saved 3 ns of 70 before the shard, nothing in it.
 package shard

@@ -1,12 +1,12 @@
-// Package survey finds errors of the inventory, which PINT digests are read by, across flows, and names them: a node that is not
-// on the map, or that calls itself otherwise, two nodes that stand in each other's place, and a link that the map does not have.
-// The fifth error is senders that begin with another TTL, so that hop numbers are shifted.
+// Package survey finds and names errors of the inventory with which PINT digests are read, across flows. There are five
+// kinds: a node missing on the map, a node with another id, two nodes in each other's place, and a missing link. The
+// fifth is senders that begin with another TTL, so that hop numbers are shifted.
 //
-// It has two halves. A [Watch] belongs to the tracer of flows. It keeps the last digests of those that are in trouble and looks
-// for what explains them, flow by flow: the cheapest path through the map. A node that is not there, a link that is not there
-// and a shift of hop numbers have a price in bits, and a digest that is wrong has a higher one. What it finds is an
-// [inference.Deviation], which lists all errors of the map that would explain the flow. [Decide] takes the deviations of a
-// window, of all shards and processes, and names those errors that several flows need.
+// It has two halves. A [Watch] belongs to the tracer of flows. It keeps the last digests of flows in trouble and
+// computes an explanation of each: the cheapest path through the map. A missing node, a missing link and a shift of hop
+// numbers have a price in bits, and a wrong digest has a higher one. The result is an [inference.Deviation], which
+// lists all errors of the map that would explain the flow. [Decide] takes the deviations of a window, of all shards and
+// processes, and names those errors that several flows need.
 //
 // # When a flow is a witness
 //
@@ -21,15 +21,15 @@
 //   - for a missing link: equations of 32 bits of each of its nodes and of 80 of both,
 //   - for shifted hop numbers: packets of 24 bits into which a first hop must have written, and none has.
 //
-// Where the map is right, a flow of k hops in a network of V nodes that has one path shows a missing link by chance with a
-// probability of k·V·2⁻³² at most. That is 10⁻⁵ for Kentucky Datalink. Of 1,000 flows three do so together with a probability
-// of 2·10⁻⁷, whatever they say, and they would have to say the same.
+// Let a flow have k hops and one path in a network of V nodes. If the map is right, it shows a missing link by chance
+// with a probability of k·V·2⁻³² at most. That is 10⁻⁵ for Kentucky Datalink. Of 1,000 flows three do so together with
+// a probability of 2·10⁻⁷, whatever the link, and they would have to show the same one.
 //
 // # When an error is named
 //
-// Three flows have to be witnesses of the same error, from three source addresses, and with two nodes at which they enter the
-// network; only what is wrong with senders may be seen at one. So neither a flow whose digests are forged nor all forged flows of
-// one host name an error. A host has at most eight of the flows that are watched at a time.
+// Three flows from three source addresses have to be witnesses of the same error. They have to enter the network at two
+// nodes, except for an error of senders. So neither a flow whose digests are forged nor all forged flows of one host
+// name an error. A host has at most eight of the flows that are watched at a time.
 //
 // # Cost
 //

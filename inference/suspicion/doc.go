@@ -1,5 +1,6 @@
-// Package suspicion finds the links that deserve a closer look: it turns what is known after a cycle of measuring into a list of
-// suspects, with a weight, a confidence, a sentence and a time. It knows links and probes by number and plans nothing.
+// Package suspicion finds the links that deserve a closer look. It turns the results of a measurement cycle into a list
+// of suspects, with a weight, a confidence, a sentence and a time. It names links and probes by number and plans
+// nothing.
 //
 // A link is one direction of it. A probe is the list of the links that it crosses ([Incidence]).
 //
@@ -28,14 +29,14 @@
 //   - Transits. How long probes were under way, end to end, where they do not report single hops. Each is compared with
 //     its own history; which links explain what all of them have in excess is found by unmix.
 //
-// Links that the same probes cross cannot be distinguished by losses and transits: they are suspected together, with a part of
-// the confidence each, and Why says so. Where an open finding names some of them, as the place of losses or of latencies, these explain what the probes
-// show, and the others are not suspected.
+// Links that the same probes cross cannot be distinguished by losses and transits. They are suspected together, with a
+// part of the confidence each, which Why states. If an open finding names some of them as the place of losses or
+// latencies, these explain the probes. The others are not suspected.
 //
 // # Hysteresis
 //
-// A link is suspected after [Config.RaiseAfter] cycles of evidence in a row, [Config.DoubtAfter] if the confidence stays
-// below a half, and it is cleared after [Config.ClearAfter] cycles without.
+// A link is suspected after [Config.RaiseAfter] cycles of evidence in a row, or [Config.DoubtAfter] if the confidence
+// stays below a half. It is cleared after [Config.ClearAfter] cycles without evidence.
 //
 // The weight of a suspect is its confidence times 1, 2 or 4 by the severity of the evidence; of several pieces the greatest
 // counts. Hops that are still being learnt have half the weight.

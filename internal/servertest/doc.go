@@ -14,6 +14,6 @@
 //
 // # InfluxDB
 //
-// An [Influx] is 1.8.10, which is built within a minute, and with the build tag check 2.7.12 with token and organisation as well, whose
-// Flux parser takes Rust and ten minutes. .ci/influxdb.sh builds them into .cache/influxdb.
+// An [Influx] is InfluxDB 1.8.10, which is built within a minute. The build tag check adds 2.7.12 with token and
+// organisation, whose Flux parser takes Rust and ten minutes. .ci/influxdb.sh builds them into .cache/influxdb.
 package servertest

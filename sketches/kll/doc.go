@@ -1,10 +1,10 @@
 // Package kll estimates ranks and quantiles of a stream in very little memory. [Tiny] is the sketch of Karnin, Lang and
-// Liberty, "Optimal Quantile Approximation in Streams", FOCS 2016, cut down to 16-bit codes in 120 bytes. Millions of
-// them fit into the entries of a flow table.
+// Liberty, "Optimal Quantile Approximation in Streams", FOCS 2016. It is cut down to 16-bit codes in 120 bytes.
+// Millions of them fit into the entries of a flow table.
 //
-// A sketch keeps some of the codes, on levels. A code on level h stands for 2ʰ codes. When there is no room left, a level
-// is compacted: its codes are put in order, every other one moves to the next level, and the rest is forgotten. The flip
-// of a coin decides whether the first or the second of each two moves.
+// A sketch keeps some of the codes, on levels. A code on level h stands for 2ʰ codes. When there is no room left, a
+// level is compacted. Its codes are sorted, every other one moves to the next level, and the rest is discarded. The
+// flip of a coin decides whether the first or the second of each two moves.
 //
 // # Guarantee
 //

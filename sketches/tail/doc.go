@@ -1,30 +1,32 @@
-// Package tail estimates quantiles of a stream in very little memory, the upper ones best. [Sketch] takes 120 bytes, so that
-// millions of them fit into the entries of a flow table, and answers the first question about latencies: how slow are the
-// slowest of a hundred.
+// Package tail estimates quantiles of a stream in very little memory, the upper ones best. A [Sketch] takes 120 bytes,
+// so that millions of them fit into the entries of a flow table. It answers the first question about latencies: how
+// slow are the slowest of a hundred.
 //
 // # How
 //
-// Up to 51 codes are kept as they are. Then 102 cells count them: neighbours on a logarithmic scale, between 128 cells an
-// octave, where all values are alike, and as few as the range of the values asks for. Beyond the cells, up to one code of 256
-// counts in the outermost cell; what is more makes the cells wider. The smallest and the largest code are kept beside them.
+// Up to 51 codes are kept as they are. Then 102 cells count them, neighbours on a logarithmic scale. There are 128
+// cells an octave if all values are alike, and as few as the range of the values requires. Up to one code of 256 may
+// lie beyond the cells, and counts in the outermost one; more make the cells wider. The smallest and the largest code
+// are kept beside them.
 //
-// A cell is a byte: a floating-point number with four bits of mantissa, which is rounded up or down by chance so that it is
-// right on average. It is exact up to 31 and off by a seventh beyond, independently of the others, of which the tail of a
-// distribution has dozens.
+// A cell is a byte, a floating-point number with four bits of mantissa. It is rounded up or down at random so that it
+// is right on average. It is exact up to 31. Beyond, it is off by a seventh, independently of the others, of which the
+// tail of a distribution has dozens.
 //
-// From 384 codes on, most codes only say again where the middle of the distribution is. Of every 2, 4, 8, ... codes one is
-// counted then, with their weight, but for those above a limit: it has one code of 40 above it, and all of these are counted.
-// The limit is found anew four times while the number of codes doubles, and where it no longer holds.
+// From 384 codes on, most codes only repeat where the middle of the distribution is. So only one of every 2, 4, 8, ...
+// codes is counted, with their weight. Codes above a limit are all counted: one code of 40 is above it. The limit is
+// found anew four times while the number of codes doubles, and where it no longer holds.
 //
 // # Guarantee
 //
-// Up to 51 codes, every answer is exact, and so are the largest code and the number of codes always. Beyond that, the 0.99-quantile
-// of values in random order is within 10 % of the true one with 95 % confidence. That holds for distributions as heavy as Pareto's
-// with exponent 1.5 that spread over up to 12 octaves between their median and it. What was measured is far better: with lognormal
-// values, σ = 1, half of 1000 flows of 10³ to 10⁶ are off by less than 0.8 %, and 95 % by less than 3.2 % (go test -run TailError -v
-// -flows 1000), and with Pareto's by less than 0.9 and 3.8 %; TestTailError has some tens of flows of each distribution, and
-// TestPromise fails by chance less often than once in a million times. The median has a rank error of up to 6 %, and the 0.9-quantile
-// of up to 4 %, with 95 % confidence.
+// Up to 51 codes, every answer is exact. The largest code and the number of codes are always exact. Beyond that, the
+// 0.99-quantile of values in random order is within 10 % of the true one with 95 % confidence. That holds for
+// distributions as heavy as Pareto's with exponent 1.5 that spread over up to 12 octaves between their median and it.
+// Measured errors are far smaller (go test -run TailError -v -flows 1000, for flows of 10³ to 10⁶ codes). With
+// lognormal values, σ = 1, half of 1000 flows are off by less than 0.8 %, and 95 % by less than 3.2 %. With Pareto's it
+// is 0.9 and 3.8 %. TestTailError has some tens of flows of each distribution. TestPromise fails by chance less often
+// than once in a million times. The median has a rank error of up to 6 %, and the 0.9-quantile of up to 4 %, with 95 %
+// confidence.
 //
 // # What is not promised
 //
@@ -35,8 +37,8 @@
 //
 // # What was tried
 //
-// A KLL sketch (package kll, Tiny) in the same memory promises ranks. A rank error of 4 % says nothing about the last percent:
-// its 0.99-quantile is off by 27 % in the median of flows for lognormal values with σ = 1, and by 41 % for Pareto's; of 20
-// flows one is off by more than 130 and 420 %. Counting the sample alone, without the limit, leaves some ten codes of 384
-// beyond the 0.99-quantile, which is an error of 20 %.
+// A KLL sketch (package kll, Tiny) in the same memory promises ranks. A rank error of 4 % bounds nothing in the last
+// percent. With lognormal values, σ = 1, its 0.99-quantile is off by 27 % in the median of flows, and by more than 130
+// % for one flow of 20. With Pareto's it is 41 and 420 %. Counting the sample alone, without the limit, leaves some ten
+// codes of 384 beyond the 0.99-quantile. That is an error of 20 %.
 package tail

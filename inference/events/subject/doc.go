@@ -1,3 +1,3 @@
-// Package subject holds what all detectors of package events rest on: a [Table] of the subjects of each, the [Journal] of their
-// findings, their settings, and the [Coder] that writes and reads what they remember.
+// Package subject holds the common parts of all detectors of package events. They are a [Table] of the subjects of
+// each, the [Journal] of their findings, their settings, and the [Coder] of their states.
 package subject

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// Losses are looked at over the last window and over the last 1 to 2, 2 to 4, ... 256 to 512: a strong loss is found soon, and a
-	// weak one at all. Each of these times ends now and is looked at in every window in which something was lost, so that
+	// Losses are summed over the last window and over the last 1 to 2, 2 to 4, ... 256 to 512 windows. A strong loss is
+	// found soon, and a weak one at all. Each of these periods ends now and is judged in every window with a loss, so
 	// nothing waits for the end of a block.
 	silentScales = 10
 	// Chance of a false culprit in a fit: of all in a window, whatever they share, less than once in a million windows.
@@ -31,9 +31,9 @@ const (
 	silentForget = 60
 )
 
-// Silent finds links and flows whose packets vanish without a report, by what the first and the last switch report. Windows
-// in which the last switch lost reports, began to count anew or said nothing are left out for its flows, and those after
-// them as long as such packets are settled.
+// Silent finds links and flows whose packets vanish without a report, by comparing reports of the first and the last
+// switch. For the flows of a last switch, windows are left out in which it lost reports, restarted its count or was
+// silent. So are those after them, as long as such packets are settled.
 type Silent struct {
 	flows    *subject.Table[decode.FlowKey, silentFlow]
 	troubled *subject.Table[uint64, subject.All] // nodes whose reports are not complete, until they are again, by NodeNumber; 0 is exporters whose reports name none
@@ -400,8 +400,8 @@ func (x *Silent) leaveByLinks(flows []int32) bool {
 // severalMembers stands for the interfaces of a link of which flows use more than one.
 const severalMembers = math.MaxUint32
 
-// findBundles notes the one interface by which the flows of a fit leave for a neighbour, or that there are several: each of them is a candidate
-// then, since one member of a bundle can lose packets alone.
+// findBundles notes the one interface by which the flows of a fit leave for a neighbour, or that there are several.
+// Each of several is then a candidate, since one member of a bundle can lose packets alone.
 func (x *Silent) findBundles() {
 	if x.bundles == nil {
 		x.bundles = map[link]uint32{}
@@ -552,8 +552,8 @@ func (x *Silent) sameLink(l link, rivals []loss.Rival) (sum float64) {
 	return sum
 }
 
-// senders weighs the rivals that are senders. What only one of the senders on a link loses is seldom lost by more than that link: a sender is found where
-// no link explains its losses nearly as well.
+// senders weighs the rivals that are senders. Losses of only one sender on a link seldom come from more than that link.
+// So a sender is blamed only where no link explains its losses nearly as well.
 func (x *Silent) senders(rivals []loss.Rival) (sum float64) {
 	for _, r := range rivals {
 		if x.end(r.Link).scope == sentEnd {
@@ -563,10 +563,11 @@ func (x *Silent) senders(rivals []loss.Rival) (sum float64) {
 	return sum
 }
 
-// explainedByCulprits reports whether open culprits explain the losses for which a link or an end would be blamed: at least three of four
-// packets that were lost on ways by it passed them, too. Little is known of a link and its neighbour where the same flows cross both, and
-// earlier samples of a culprit are forgotten once its finding starts. An end can lose what it loses for days: what others lose beside
-// it is looked at alone where there is enough of that. An open end explains no part of it.
+// explainedByCulprits reports whether open culprits explain the losses for which a link or an end would be blamed. They
+// do if at least three of four packets lost on ways over it passed them, too. Little is known of a link and its
+// neighbour where the same flows cross both. Earlier samples of a culprit are forgotten once its finding starts. An end
+// can lose packets for days: losses of others beside it are judged alone where there are enough of them. An open end
+// explains no part of them.
 func (x *Silent) explainedByCulprits(candidate int32) bool {
 	var all, ends, links compared
 	own := x.end(candidate)
@@ -598,6 +599,7 @@ func (x *Silent) explainedByCulprits(candidate int32) bool {
 	return 4*(ends.lost+links.lost) >= 3*all.lost
 }
 
-// silentSevere is the ratio of losses from which a link is critical, when it is found again: in the window in which something begins to write
-// other identifications as many packets vanish, and those of the next one show that they arrive.
+// silentSevere is the ratio of losses from which a link is critical, once it is found again. In the window in which a
+// device begins to write other identifications, as many packets seem to vanish. Those of the next window show that they
+// arrive.
 const silentSevere = .05

@@ -1,6 +1,6 @@
-// Package cross reconciles what several collectors of a fleet saw of the same exporters and flows: numbers that are missing at one
-// collector and came to another, and flows that moved from one collector to another. It is pure. Windows of one slice go in, in the
-// order of their labels, and the merged partial of each is put right.
+// Package cross reconciles the partial windows that several collectors of a fleet made of the same exporters and flows.
+// Numbers may be missing at one collector and arrive at another, and flows may move between collectors. It is pure.
+// Windows of one slice go in, in the order of their labels, and the merged partial of each is corrected.
 //
 // A run of a collector is named by its collector, and by "/" and a number where a collector has several runs.
 package cross
@@ -38,10 +38,10 @@ func DefaultLimits() Limits {
 //
 // # Exporters
 //
-// Collectors are runs here: the one that follows a kill is another one, since what it goes on from may be older than what the one before
-// had sent. An exporter is shared from the window on in which another collector hears it than the last one, or several do. It is so
-// until one of them alone has heard it for the horizon and one window more. The statistics of an exporter that is not shared pass as its
-// collector reported them, bit for bit. Of one that is shared:
+// Collectors are runs here. The run that follows a kill is another one, since its checkpoint may be older than what the
+// run before had sent. An exporter is shared from the window in which another collector hears it than the last one, or
+// several do. It stays shared until one of them alone has heard it for the horizon and one window more. The statistics
+// of an exporter that is not shared pass as its collector reported them, bit for bit. Of one that is shared:
 //
 //   - Reports, Events, Malformed and Last are those of all collectors together, and so are Reordered and Late, in which each
 //     collector sees only the disorder among the numbers that reached it.
@@ -55,22 +55,24 @@ func DefaultLimits() Limits {
 //     come after all, the windows that have them as Down are made again without them. A gap over numbers that were counted as lost
 //     counts them as Down with the next window, whose Lost takes them back.
 //
-// Three sums are exact between the first and the newest number of all collectors. The sum of Lost over all windows, with the Provisional of the last
-// one, is the number of those missing outside of gaps. The sum of Down is the number of those missing in gaps, and the sum of Duplicated is that of
-// the copies. This holds as long as no number comes later than Window numbers, and no more than MaxGap (or a sixteenth of their range) are missing in
-// a row. The runs of numbers that came have to fit in what partials and crossing have room for. Beyond their room it is known of a stretch of numbers
-// how many came: then Lost less Duplicated is exact, and each of them is less than the truth by the copies in those stretches. Nothing is claimed
-// across a restart. An exporter that numbers its reports for each collector separately has a sequence for each as long as these are not within MaxGap
-// of each other.
+// Three sums are exact between the first and the newest number of all collectors. The sum of Lost over all windows,
+// with the Provisional of the last one, is the number of those missing outside of gaps. The sum of Down is the number
+// of those missing in gaps, and the sum of Duplicated is that of the copies. This needs that no number comes later than
+// Window numbers. At most MaxGap numbers (or a sixteenth of their range) may be missing in a row. The runs of numbers
+// must fit in the room that partials and crossing have for them. Beyond their room, only the count of numbers in a
+// stretch is known. Then Lost less Duplicated is exact, and each is too small by the copies in those stretches. Nothing
+// is claimed across a restart. An exporter may number its reports for each collector separately. It has a sequence for
+// each as long as these are not within MaxGap of each other.
 //
 // # Flows
 //
-// A flow that a collector reports as new, and that another one had on another path before, has changed its path. A flow may come back
-// to a collector which still has an old path of it. It has changed the path if it differs from that which the other one saw, not from
-// the old one. Changes counts on; Packets of a change between collectors is 0. A flow with the same path as before has merely moved.
-// A collector reports a flow that comes back as new after a window without it; of one that is back sooner, a change is not seen that
-// it alone sees: to the path on which the flow was when it left. What shards had no room to list is not seen either. FlowCount counts
-// a flow once for each collector that saw it in the window.
+// If a collector reports a flow as new, and another collector had it on another path before, the flow has changed its
+// path. A flow may come back to a collector which still has an old path of it. It has changed the path if it differs
+// from the path at the other collector, not from the old one. Changes counts on; Packets of a change between collectors
+// is 0. A flow with the same path as before has merely moved. A collector reports a flow that comes back as new after a
+// window without it. For one that is back sooner, one change is missed: back to the path on which the flow was when it
+// left that collector. Flows that shards had no room to list are missed, too. FlowCount counts a flow once for each
+// collector that saw it in the window.
 //
 // # What comes late
 //
@@ -189,7 +191,8 @@ func (c *Crossing) AddStatement(from string, q *window.Partial) {
 	c.addEvents(collectorOf(from), q)
 }
 
-// formerGaps finds the gaps of a run of a program that counts what it missed, and does not list it: as many numbers before its first one.
+// formerGaps finds the gaps of a run of a program that counts missed numbers without listing them. The gap is as many
+// numbers before its first one.
 func (c *Crossing) formerGaps(from string, q *window.Partial) {
 	for i := range q.Exporters() {
 		e := &q.Exporters()[i]
