@@ -94,8 +94,8 @@ func (g *Guesser) at(port uint16) []*trial {
 // maxTunnels bounds how many profiles with a protocol number of GRE are remembered.
 const maxTunnels = 16
 
-// inGRE gives trials of what may read INT under a protocol number of GRE that p does not know: p, and auto-unflagged where p is auto, which
-// does not look into packets of which their report says that they hold nothing. Port is one that p was given; 0 without.
+// inGRE returns the trials that may read INT under a GRE protocol number that p does not have. They are of p, and of
+// auto-unflagged if p is auto, which skips packets whose report denies INT. Port is one that p was given, or 0.
 func (g *Guesser) inGRE(protocol uint16, p *demux.Profile, port uint16) (list []*trial) {
 	if protocol == 0 || assigned(protocol) {
 		return nil
@@ -268,8 +268,8 @@ type Verdict struct {
 	Nameless bool
 }
 
-// Judge tries all profiles on a sample of what one sender sends, and current with the protocol number of GRE under which most of the sample
-// hides INT from it.
+// Judge tries all profiles on a sample of one sender. It also tries current with the GRE protocol number under which
+// most of the sample hides INT from it.
 func (g *Guesser) Judge(samples []Sample, current *demux.Profile) Verdict {
 	v := Verdict{Samples: len(samples)}
 	if len(samples) == 0 {
@@ -376,9 +376,9 @@ func commonPort(samples []Sample) (port uint16) {
 // place names a report of a sample.
 type place struct{ sample, report int }
 
-// brokenINT gives the packets in reports that the specifications mark as carrying INT which then breaks a rule, or which decodes although
-// their report says that there is none. Passing such bytes over is no evidence for a profile: it reads less than others, and nothing that it
-// checks could have failed.
+// brokenINT returns the packets in reports whose INT contradicts the specifications. It is marked and breaks a rule,
+// or it decodes although the report denies it. A profile that skips such bytes gains no evidence: it reads less than
+// others, and none of its checks could have failed.
 func brokenINT(trials []*trial, samples []Sample) map[place]decode.FlowKey {
 	broken := map[place]decode.FlowKey{}
 	for _, t := range trials {

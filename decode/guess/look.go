@@ -6,8 +6,8 @@ import (
 	"github.com/hopscope/hopscope/decode/packet"
 )
 
-// Interval says which of the frames that are no telemetry are looked at: all of them as long as telemetry is found there,
-// and fewer and fewer where it is ordinary traffic.
+// Interval chooses which frames without telemetry are tried. These are all frames while telemetry is found among
+// them, and ever fewer in ordinary traffic.
 type Interval struct {
 	misses, skip int
 	skipped      bool

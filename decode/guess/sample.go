@@ -241,8 +241,8 @@ func checksum(b []byte) uint32 {
 // packetSections are the elements of IANA that hold the beginning of a packet, with its link type.
 var packetSections = map[uint16]uint16{315: packet.LinkEthernet, 104: packet.LinkEthernet, 313: packet.LinkRaw}
 
-// Within gives the packet that r, a record of IPFIX or NetFlow 9, is a sample of, as a sample of its own: the template of the record came before. x is
-// the sample that r was read from, which it gives back where r is another report.
+// Within returns the packet that r, a record of IPFIX or NetFlow 9, is a sample of, as a sample of its own. The
+// template of the record must be known. For any other report it returns x, the sample from which r was read.
 func Within(r *decode.Report, x Sample) Sample {
 	if r.Format != decode.IPFIX && r.Format != decode.NetFlow9 || r.Err.Reason != 0 || r.Rare == nil || r.Rare.Template == nil {
 		return x
@@ -255,9 +255,9 @@ func Within(r *decode.Report, x Sample) Sample {
 	return x
 }
 
-// Doubtful reports whether r may not be all that the bytes hold which it was read from: it failed, holds no hop, or is about a packet in GRE
-// behind whose header nothing was read, which has room for INT. It is for callers
-// that look at every report; [Guesser.Reads] looks closely.
+// Doubtful reports whether r may lack content of its bytes. It failed, or has no hop, or is about a packet in GRE
+// whose payload was not read and has room for INT. It is a quick check for every report. [Guesser.Reads] checks
+// thoroughly.
 func Doubtful(r *decode.Report) bool {
 	if r.Err.Reason != 0 || r.Remarks&^(decode.RemarkCopy|decode.RemarkAlike|decode.RemarkPathDelay|decode.RemarkShort) != 0 {
 		return true

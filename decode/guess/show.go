@@ -10,8 +10,8 @@ import (
 // shown is the number of bytes of a frame that are shown at most.
 const shown = 96
 
-// show gives a copy of the beginning of s up to where users' data begin: behind the headers of the innermost packet that is found there, and behind
-// INT that has the shape of its shim. A datagram of an exporter without a packet in it is shown as it is.
+// show returns a copy of s up to the start of users' data. These start behind the headers of the innermost packet,
+// and behind INT that has the shape of its shim. A datagram of an exporter without a packet in it is shown unchanged.
 func (g *Guesser) show(s *Sample) []byte {
 	b, from := s.Data[:min(len(s.Data), shown)], 0
 	end := len(b)

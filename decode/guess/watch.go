@@ -27,7 +27,8 @@ const (
 	maxPause = int64(600e9)
 )
 
-// What has to be there before an adopted dialect is given up: a forger of an address has to keep the real sender silent for as long.
+// The evidence that is needed to give up an adopted dialect. A forger of an address has to keep the real sender
+// silent for as long.
 const (
 	roundsAgainst = 3
 	spanAgainst   = int64(10e9)
@@ -118,8 +119,8 @@ func (w *Watch) Try(profiles []demux.Profile) { w.guesser = New(profiles) }
 // Watching reports whether frames of any sender are being gathered, so that those which are read count, too.
 func (w *Watch) Watching() bool { return len(w.senders) > 0 }
 
-// Unread counts frames of src that the profile did not read, at a time, and gives how many samples of them are wanted.
-// dropped says that they are in no statistics.
+// Unread counts n frames of src at a time that the profile did not read, and returns how many samples of them are
+// wanted. With dropped, they are in no statistics.
 func (w *Watch) Unread(src decode.Addr, current *demux.Profile, n uint64, dropped bool, time int64) (want int) {
 	s := w.find(src, current, time)
 	if s == nil {
@@ -137,8 +138,8 @@ func (w *Watch) Unread(src decode.Addr, current *demux.Profile, n uint64, droppe
 	return maxSamples - len(s.samples)
 }
 
-// Frame looks at a frame that is no telemetry for the profile, and counts it if it is for another. part says that others were
-// not looked at.
+// Frame tries a frame that is no telemetry for the profile, and counts it if it is for another. With part, others
+// were not tried.
 func (w *Watch) Frame(current *demux.Profile, x Sample, part bool) bool {
 	if !w.guesser.Explains(&x) && w.guesser.Hidden(current, &x) == 0 {
 		return false
@@ -178,8 +179,8 @@ func (p Port) Alien(r *decode.Report) bool {
 	return r.Err.Reason != 0 && p.Only > demux.ReportsOnly && !p.Only.Takes(r.Format)
 }
 
-// Foreign counts n datagrams of src that are of a family which its profile does not read, or which the port that they came to does not take; x is one of
-// them.
+// Foreign counts n datagrams of src whose format family its profile does not read, or the port of arrival does not
+// accept. One of them is x.
 func (w *Watch) Foreign(src decode.Addr, f decode.Format, current *demux.Profile, at Port, n uint64, x *Sample) {
 	if at.Only.Takes(f) {
 		at = Port{} // its profile is the reason
@@ -288,9 +289,9 @@ type Change struct {
 	Samples []Sample
 }
 
-// Step judges the senders with enough samples and gives the changes, in the order of addresses. known says how
-// many reports of a sender were read in all, those that it was not known of that they cannot be among them; nil knows nothing.
-// home is the profile of the settings for an address.
+// Step judges the senders with enough samples and returns the changes, in the order of addresses. The function known
+// returns how many reports of a sender were read in all. Those that the watch counts as unread may be among them. A
+// nil known stands for none. The function home returns the profile of the settings for an address.
 func (w *Watch) Step(now int64, home func(decode.Addr) *demux.Profile, known func(decode.Addr) uint64) (changes []Change) {
 	judged := 0
 	for _, src := range w.order() {

@@ -1,8 +1,10 @@
-// Package ifa reads the in-band flow analyser 2.0 (IFA, draft-kumar-ippm-ifa) in packets of the network: a header between IP and the
-// transport header, and a stack of metadata behind that, the newest hop first. FORMAT.md draws both.
+// Package ifa reads the in-band flow analyser 2.0 (IFA, draft-kumar-ippm-ifa) in packets of the network. IFA is a
+// header between IP and the transport header, followed by a stack of metadata, newest hop first. FORMAT.md draws
+// both.
 //
-// The draft's text was not at hand. Layout and values are those on which public implementations agree; what they differ in is
-// unsupported: fragments, stamps at the end of the packet, checksums, and all layouts of a hop but the one of 32 bytes.
+// The draft's text was not at hand. Layout and values are those on which public implementations agree. The rest is
+// unsupported: fragments, stamps at the end of the packet, checksums, and all layouts of a hop but the one of 32
+// bytes.
 //
 // Times are the seconds, modulo 2^20, and the nanoseconds at which a packet came to a node. They stay in [decode.IOAMNode] as they
 // are; the time inside a node is its own value.

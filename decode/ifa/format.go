@@ -62,8 +62,8 @@ func behind(p *packet.Packet, data []byte) []byte {
 	return data[min(p.L4, end):end]
 }
 
-// proven reports whether b begins with a header of IFA by all that it offers as a check: its version, a protocol that can follow, no reserved flag, and
-// the length of a UDP header. Bytes of others agree once in 3,500 times.
+// proven reports whether b begins with a header of IFA, by all of its checkable fields. These are its version, a
+// protocol that can follow, the reserved flags, and the length of a UDP header. Other bytes pass once in 3,500 times.
 func proven(b []byte) bool {
 	if len(b) < headerLen || b[0]>>4 != version || b[2]&reservedFlags != 0 {
 		return false

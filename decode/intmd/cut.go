@@ -56,8 +56,8 @@ func (d *Decoder) cutShim(r *decode.Report, b []byte, p *Place) {
 	}
 }
 
-// cut05 reads the first bytes h, at least one, of a header of 0.5 that has length bytes with its shim, around of them no
-// stack.
+// cut05 reads h, the first bytes of a header of 0.5, at least one. The header has length bytes with its shim, of
+// which around are no stack.
 func (d *Decoder) cut05(r *decode.Report, h []byte, p *Place, length, around int) decode.Version {
 	if len(h) >= 6 {
 		bitmap := binary.BigEndian.Uint16(h[4:])

@@ -154,8 +154,8 @@ func (d *Decoder) instruct(r *decode.Report, b []byte, length int) {
 	}
 }
 
-// stackInMX reports whether what stands behind an INT-MX header of domain 0, which has no words there, agrees with a header of INT-MD
-// and its stack: the words of a hop are those of the bitmap, and make up the whole.
+// stackInMX reports whether an INT-MX header of domain 0, which has no words, is followed by the header and stack of
+// INT-MD. The words of a hop must be those of the bitmap, and the stack must fill the length.
 func (d *Decoder) stackInMX(b []byte, length int) bool {
 	be := binary.BigEndian
 	stride := 4 * int(b[2]&0x1f)

@@ -1,8 +1,9 @@
-// Package intmd reads and writes INT that rides in packets: the INT-MD headers and stacks of the dataplane specifications 0.5
-// (2017-12-11), 1.0 (2018-04-20), 2.0 (2020-02-14) and 2.1 (2020-11-11), and the INT-MX header of 2.1.
+// Package intmd reads and writes INT within packets, by the dataplane specifications 0.5 (2017-12-11), 1.0
+// (2018-04-20), 2.0 (2020-02-14) and 2.1 (2020-11-11). It covers INT-MD headers and stacks, and the INT-MX header of
+// 2.1.
 //
-// Which packets carry INT, and where in them, is for the caller to know: marks differ by domain. What is read is one
-// shim, the header behind it and the stack, which becomes the hops of a report with the first hop of the path first.
+// The caller finds the INT in a packet, because its marks differ by domain. The decoder reads one shim, the header
+// behind it and the stack. The stack becomes the hops of a report, first hop of the path first.
 //
 // Readings taken where the specifications leave a choice:
 //

@@ -22,8 +22,8 @@ const (
 type Options struct {
 	Versions Versions
 
-	// WideTimes: 1.0 with 64-bit times and level 2 ports of 16 + 16 bits, and the source's sequence number in the last
-	// two bytes of the header. Bitmaps that ask for latency and queue but for neither node nor ports are rejected:
+	// WideTimes: 1.0 with 64-bit times and level 2 ports of 16 + 16 bits. The last two bytes of the header are the
+	// source's sequence number. Bitmaps that ask for latency and queue but for neither node nor ports are rejected:
 	// the program writes another width than it announces (GEANT).
 	WideTimes bool
 	// Version0: the 1.0 layout under version nibble 0 (ONOS). 0.5 cannot be read with it.
@@ -31,8 +31,8 @@ type Options struct {
 	// HostINT: 0.5 with shim type 3, which has 4 bytes of source sequence number behind the stack, and not with type 1
 	// (Intel host INT).
 	HostINT bool
-	// LeastFirst: 2.x with the bitmap numbered from the least significant bit, and a flow number in the last field of
-	// the header, where no domain is named (elavinal/p4-int).
+	// LeastFirst: 2.x with the bitmap numbered from the least significant bit. Without a domain, the last field of
+	// the header is a flow number (elavinal/p4-int).
 	LeastFirst bool
 	// SwapNPT2: the original IP protocol in the third byte of the 2.x shim instead of the fourth.
 	SwapNPT2 bool
@@ -51,8 +51,8 @@ type Marks struct {
 	DSCP, DSCPMask uint8
 	// Ports mark them by UDP destination port.
 	Ports []uint16
-	// TailPort is a UDP destination port of an extra UDP header in front of INT 0.5, whose tail holds the original
-	// protocol (Intel host INT). 0 turns it off.
+	// TailPort is the UDP destination port of an extra UDP header in front of INT 0.5 (Intel host INT). The tail of
+	// the INT holds the original protocol. 0 turns it off.
 	TailPort uint16
 	// ProbeMarker is the 64-bit mark between the transport header and the shim. 0 turns it off.
 	ProbeMarker uint64
@@ -94,8 +94,8 @@ type Domain struct {
 // specification leaves all of them to operators.
 const FANTDomain = 0xfa17
 
-// FANT is the domain of FANT: 84 bytes of metrics a hop for bitmap 0xffff and 28 for 0xf161, and 4 more each for the
-// checksum complement.
+// FANT is the domain of FANT. A hop has 84 bytes of metrics for bitmap 0xffff and 28 for 0xf161, and 4 more each for
+// the checksum complement.
 var FANT = Domain{ID: FANTDomain, Layout: packet.INT2FANT}
 
 // domain gives the description of an id, nil if there is none. The id 0 is that of the specification.
@@ -133,7 +133,7 @@ type Place struct {
 	// Decode fills in the rest: Type always, what follows for headers that it accepts.
 
 	Type uint8 // what the shim announces: TypeMX, TypeDestination, else TypeMD
-	// NPT and Original name what INT took the place of: for NPT 1 the original UDP destination port, for NPT 2 the original IP
+	// NPT and Original identify what INT replaced. For NPT 1 this is the UDP destination port, for NPT 2 the IP
 	// protocol, whose header starts at Next.
 	NPT      uint8
 	Original uint16

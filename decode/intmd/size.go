@@ -13,10 +13,11 @@ const (
 	maxLength   = 255 // words in the shim's length
 )
 
-// StackBytes returns how much INT of this dialect adds to a packet: header bytes once, which are the shim, the header behind it
-// and what follows the stack, and perHop bytes for every hop, for the metadata that bitmap asks for. A packet with n hops
-// is longer by header + n * perHop. The dialect is INT-MD over TCP or UDP in the newest version that o accepts, in the
-// first of its domains; marks that take up bytes of their own, such as a UDP header in front, are not counted.
+// StackBytes returns how many bytes INT of this dialect adds to a packet. The header bytes are the shim, the header
+// behind it and the bytes after the stack. Each hop adds perHop bytes, the metadata that bitmap requests. A packet
+// with n hops is longer by header + n * perHop. The dialect is INT-MD over TCP or UDP in the newest version that o
+// accepts, in the first of its domains. Marks with bytes of their own, such as a UDP header in front, are not
+// counted.
 func (o *Options) StackBytes(bitmap uint16) (header, perHop int, err error) {
 	h, err := o.header(bitmap)
 	if err != nil {

@@ -11,8 +11,9 @@ const format = decode.IOAM
 
 // DecodeOption reads one IOAM option into r, whose flow the caller has read from the headers before it.
 //
-// The option begins with its type in b[0], and has room bytes up to the end of its extension header, of which b may hold
-// less when the capture was cut. Offsets of errors count from base, the place of b[0] in the frame. What r keeps aliases b.
+// The option begins with its type in b[0], and has room bytes up to the end of its extension header. The slice b
+// holds fewer if the capture was cut. Offsets of errors count from base, the place of b[0] in the frame. The values
+// in r alias b.
 func DecodeOption(r *decode.Report, b []byte, room, base int) {
 	r.Format = format
 	b = b[:min(len(b), max(room, 0))]
@@ -172,8 +173,8 @@ func edge(r *decode.Report, b []byte, length, base, lengthAt int) bool {
 	return true
 }
 
-// export reads a direct export: namespace 16, flags 8, extension flags 8, trace type 24, reserved 8, and 4 bytes for each
-// extension flag, known or not.
+// export reads a direct export: namespace 16, flags 8, extension flags 8, trace type 24, reserved 8 bits. Each
+// extension flag, known or not, adds 4 bytes.
 func export(r *decode.Report, b []byte, length, lengthAt int) bool {
 	if len(b) >= 4 && length < traceLen+4*bits.OnesCount8(b[3]) {
 		r.Fail(format, "opt_data_len", lengthAt, decode.BadLength)

@@ -1,5 +1,6 @@
 // Package ioam reads and writes the options of in-situ OAM (RFC 9197, RFC 9326) in the extension headers of IPv6 (RFC
-// 9486): pre-allocated and incremental traces, proof of transit, edge to edge, and direct export. FORMAT.md draws them.
+// 9486). These are pre-allocated and incremental traces, proof of transit, edge to edge, and direct export. FORMAT.md
+// draws them.
 //
 // Nothing on the wire says what a time counts from or in: that is up to the namespace. Linux writes seconds since 1970 and
 // microseconds. Times therefore stay in [decode.IOAMNode] as they are, apart from the times of other formats.

@@ -136,9 +136,9 @@ func AppendNode(dst []byte, kind uint32, h *decode.Hop, x *decode.IOAMNode) ([]b
 	return dst, nil
 }
 
-// AddNode does what a transit node does to the pre-allocated trace in option, which begins with its option type: it writes its data
-// into the end of the free space. Where they do not fit, it sets Overflow and writes nothing. A node with a namespace leaves other
-// namespaces alone.
+// AddNode does what a transit node does to the pre-allocated trace in option, which begins with its option type. It
+// writes the node's data into the end of the free space. If the data do not fit, it sets Overflow and writes nothing.
+// A node with a namespace leaves other namespaces alone.
 func AddNode(option []byte, ours uint16, h *decode.Hop, x *decode.IOAMNode) error {
 	const at = optionLen // of the trace
 	if len(option) < at+traceLen || option[3] != TypeTrace || len(option) < 2+int(option[1]) || int(option[1]) < 2+traceLen {
@@ -217,8 +217,8 @@ func AppendExport(dst []byte, namespace uint16, kind, flow, seq uint32) []byte {
 	return be.AppendUint32(be.AppendUint32(dst, flow), seq)
 }
 
-// AppendExtension appends a hop-by-hop or destination header with options that begin with their types, each on a boundary
-// of 4 bytes, and next as the number of what follows. On error dst is returned as it was.
+// AppendExtension appends a hop-by-hop or destination header with options, each on a boundary of 4 bytes. Options
+// begin with their types, and next is the number of the following header. On error dst is returned as it was.
 func AppendExtension(dst []byte, next uint8, options ...[]byte) ([]byte, error) {
 	start := len(dst)
 	dst = append(dst, next, 0)

@@ -53,8 +53,8 @@ type Reader struct {
 	cutLen  int
 }
 
-// CutSet is the set whose header is the last thing that was captured: its id, or 0 where there is none, and the bytes that it has
-// behind the header.
+// CutSet returns the set whose header is the last thing in a cut capture. It has the set's id, or 0 without one, and
+// the number of bytes that belong behind the header.
 func (rd *Reader) CutSet() (id uint16, bytes int) { return rd.cutID, rd.cutLen }
 
 func (rd *Reader) format() decode.Format { return (&Message{Version: rd.version}).Format() }

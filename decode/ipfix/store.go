@@ -148,8 +148,8 @@ func (st *Store) Session(src Source, now int64) *Session {
 	return s
 }
 
-// forget makes room for a session: of some that it looks at, the one that is silent for longest, if it has no template or is silent for
-// long.
+// forget makes room for a session. Of some candidates it removes the one that is silent for longest, if that has no
+// template or is silent for longer than idleFor.
 func (st *Store) forget(now int64) bool {
 	var oldest *Session
 	n := 0
@@ -277,8 +277,9 @@ func (s *Session) withdraw(k templateKey, options bool) {
 	}
 }
 
-// room makes room for a template of so many elements. Where there is none, an exporter that has more than its share loses one of its own; else one
-// leaves that was not used for long, of another exporter. What is in use stays, and the newcomer is refused.
+// room makes room for a template of so many elements. If the store is full, an exporter with more than its share
+// loses one of its own templates. Else another exporter loses a template that was not used for idleFor. Templates in
+// use stay, and the newcomer is refused.
 func (s *Session) room(elements int) bool {
 	st := s.store
 	for st.templates.Load() >= int64(st.limits.Templates) || st.elements.Load()+int64(elements) > int64(st.limits.Elements) {
@@ -292,7 +293,7 @@ func (s *Session) room(elements int) bool {
 	return true
 }
 
-// evict takes a template away: the least used one of some that it looks at, if that was not used for long or any one will do.
+// evict removes the least used of some candidate templates, if that was not used for idleFor or anyOne is set.
 func (s *Session) evict(now int64, anyOne bool) bool {
 	var key templateKey
 	var least *Template
@@ -402,8 +403,9 @@ func (s *Session) Count(t *Template, records uint32) {
 	c.records += uint64(records)
 }
 
-// Numbers returns what numbers the records of a message have, whose bytes are data and which came at a time in ns since 1970, and whether it came
-// before: a copy has the numbers that it had then, and nothing of it is to be counted. Of all others End is called behind the last record.
+// Numbers returns the sequence numbers of a message's records, and whether the message is a copy. Its bytes are data,
+// and it arrived at now, in ns since 1970. A copy has the numbers of the original, and nothing of it is to be
+// counted. For every other message, End is called after the last record.
 func (s *Session) Numbers(m *Message, data []byte, now int64) (n Numbered, twice Twice) {
 	d := s.domain(m)
 	i, twice := s.twice(m, d, data, now)

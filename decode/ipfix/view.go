@@ -205,10 +205,10 @@ func (r *Records) Bytes(s Slot) (b []byte, at int) {
 	return r.Value(i), r.Offset(i)
 }
 
-// Delays returns the delays of the record's packets since the node that put the header on, by the clocks of the two: in ns, with the
-// packets that they are of, 0 where the record does not say. A mean follows from a sum. It is false where there is none. Left reports whether
-// values of the record are left out: those of no packets, those that were not set, those above [decode.MostPathDelay], and those that contradict
-// each other.
+// Delays returns the delays of the record's packets since the node that inserted the header, in ns, by the clocks of
+// both nodes. Packets is their number, 0 if the record lacks it. A mean follows from a sum. It returns false if there
+// is none. Left reports whether values of the record are left out. Such values are those of no packets, unset ones,
+// those above [decode.MostPathDelay], and those that contradict each other.
 func (r *Records) Delays() (d decode.PathDelay, left, ok bool) {
 	const mean, least, most, sum = decode.DelayMean, decode.DelayMin, decode.DelayMax, decode.DelaySum
 	packets, counted := r.Number(Packets)
@@ -255,9 +255,9 @@ func (r *Records) Delays() (d decode.PathDelay, left, ok bool) {
 	return d, left, d.Has != 0
 }
 
-// Times returns when the first and the last packet of the record passed, in ns since 1970 by the exporter's clock. Both are 0 where the record does
-// not say it, or says what cannot be: the end before the start, or after the message by more than a minute. Times since the exporter began are known of
-// NetFlow 9 alone, whose header says when that was.
+// Times returns when the first and the last packet of the record passed, in ns since 1970 by the exporter's clock.
+// Both are 0 if the record lacks them. So they are if the end is before the start, or more than a minute after the
+// message. Times relative to the exporter's start are resolved for NetFlow 9 alone, whose header has the uptime.
 func (r *Records) Times(m *Message) (start, end int64) {
 	at := int64(m.Time) * 1e9
 	get := func(a, b Slot, unit, origin int64) bool {

@@ -95,8 +95,8 @@ func (d *Decoder) hashOf(list []attribute) (sum uint64) {
 	return sum
 }
 
-// nodeOf is the number of the node that a name or an address names, and never 0: a number itself, that of an address as for agents of
-// sFlow, and otherwise 32 bits of the name, which are the same in every run.
+// nodeOf returns the node id for a name or an address, never 0. A number stands for itself, and an address has the
+// same id as for sFlow agents. Other names have a 32-bit hash, which is the same in every run.
 func nodeOf(name string) uint32 {
 	if n, err := strconv.ParseUint(name, 10, 32); err == nil {
 		return uint32(n)

@@ -73,8 +73,9 @@ func (x *counters) release(c *decode.Counters, which Statistic) {
 	}
 }
 
-// rise is what a counter of an interface rose by since the point before, if that is known. It is not where a counter fell, which was set
-// to zero, nor of any other of the interface in the same request; nor where it rose by more than the line carries, or than a value can hold.
+// rise is what a counter of an interface rose by since its previous point, if that is known. It is unknown if a
+// counter of the interface fell in the same request, that is, was set to zero. So it is if the rise exceeds the
+// capacity of the line, or the exact range of float64.
 func (d *Decoder) rise(rule *Rule, g *growth, port *port) (n uint64, ok bool) {
 	least := 84.0 // bytes that a packet takes on a line at least, with what is around it
 	if rule.Statistic == InOctets || rule.Statistic == Octets {

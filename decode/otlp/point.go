@@ -427,8 +427,8 @@ func (d *Decoder) used(rule *Rule, octets float64, since uint64, port *port) (us
 	return uint32(min(x, 1) * decode.WholeUtilization), x <= 1.1 // above that the counter was set, or the speed is wrong
 }
 
-// speed is that of an interface in bit/s, 0 where it is not known: what a metric reports, else what is configured of the interface, else what
-// the rule says of all.
+// speed is the speed of an interface in bit/s, 0 if unknown. A metric that reports it comes first, then the
+// interface's configuration, then the rule's value for all.
 func (d *Decoder) speed(rule *Rule, port *port) float64 {
 	if port == nil {
 		return rule.Speed

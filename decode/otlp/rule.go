@@ -91,8 +91,8 @@ const (
 	egressLAN  = 184 // egress vlan filter
 )
 
-// Builtin are the rules for metrics of Cumulus Linux 5 (NVIDIA Spectrum) and of SONiC (countersyncd, whose names are made of the numbers
-// of SAI's types and statistics).
+// Builtin are the rules for metrics of Cumulus Linux 5 (NVIDIA Spectrum) and of SONiC. SONiC's countersyncd makes
+// names of the numbers of SAI's types and statistics.
 //
 // Discards of Cumulus by reason count where those of all reasons (if_in_discards, if_out_discards) do not come. Of filters whose direction is
 // not documented, they are drops.

@@ -25,10 +25,12 @@ const (
 	streamBytes = 208 // of a stream, with its place in the table
 	countBytes  = 8
 
-	// fresh is how old the start of a stream may be whose first point counts whole, if this process received by then already: of others it is not
-	// known when it was, or an earlier process counted a part of it.
+	// fresh is the largest age of a stream's start at its first point for that point to count whole. This process
+	// must also have received at the start. Otherwise the start of counting is unknown, or an earlier process counted
+	// a part.
 	fresh = uint64(time.Minute)
-	// patience is how long a stream may go on with times that are before that of its last point until these are believed: a clock was set back.
+	// patience is how long a stream may have times before that of its last point until they are accepted: a clock was
+	// set back.
 	patience = 5 * time.Minute
 	// idle is how long a stream must be silent that makes room for others, and sweep how often the table is looked through for such.
 	idle  = 10 * time.Minute
@@ -120,11 +122,12 @@ func (s *stream) step(p *point, now, since int64) (news share, reason decode.Rea
 	return news, 0
 }
 
-// settle decides a share of a stream whose total was last before, once it is known whether it fell. A sum whose start moved began anew if it fell; if
-// another one of its resource that did has the same start; or if all of it since its start is no more than twice what it counts in such a time. Else
-// it went on, such as behind a sender that began anew, and rose by the difference at least: what a new sum counted is at most the old total more. A
-// sum that fell under its old start was set at an unknown time, to an unknown value. So nothing is known of what it counted. A sum that began anew,
-// is above the point before, and has no start, or still the old one, shows nothing of that: the difference counts.
+// settle decides what of a stream counts, once it is known whether it fell from its previous total. A sum whose start
+// moved counts whole in three cases. It fell, or another sum of its resource fell with the same new start, or all of
+// it fits twice its rate since the start. Else it continued, for example behind a sender that restarted, and its
+// increment counts. A new sum would have counted at most the old total more. A sum that fell under its old start was
+// set at an unknown time, to an unknown value. So its increment is unknown. A restart above the previous point is
+// invisible if the sum has no start, or still the old one: the difference counts.
 func (d *Decoder) settle(s *stream, news share, fell bool, total float64) share {
 	p := &d.p
 	switch {
@@ -153,8 +156,9 @@ func (s *stream) rose(n float64, since, to uint64) {
 	}
 }
 
-// fellWith reports whether a sum of the resource at hand fell that has the same new start. It reads the resource ahead, once for a start, and for a few starts of
-// a request: a sender that gives each sum one of its own has none that fell with another.
+// fellWith reports whether another sum of the current resource fell with the same new start. It reads the resource
+// ahead, once for a start, and for a few starts of a request. If a sender gives each sum its own start, no sum fell
+// with another.
 func (d *Decoder) fellWith(start uint64) bool {
 	const few = 4
 	if d.askedIn != d.requests {
@@ -214,7 +218,8 @@ func (d *Decoder) grown(s *stream, news share, before uint64) (g growth) {
 	return growth{fell: news == added}
 }
 
-// buckets leaves in p.counts what buckets counted since the point before, whose time is before, and gives the share that it is, and whether one of them fell.
+// buckets leaves in p.counts the increments of the buckets since the previous point, whose time is before. It returns
+// which share that is, and whether a bucket fell.
 func (d *Decoder) buckets(s *stream, news share, before uint64) (as share, fell bool, reason decode.Reason) {
 	p := &d.p
 	last, zero, scale, offset, layout, had := append(p.before[:0], s.counts...), s.zero, s.scale, s.offset, s.layout, s.total

@@ -9,9 +9,9 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// AppendBlock appends the block of one node: the values of h that bitmap asks for, in the order of the wire. Values are cut to the
-// width that they have there. A value that h has not got is all ones, and so are the words of undefined bits, and the checksum
-// complement, which is for the caller to fill in.
+// AppendBlock appends the block of one node: the values of h that bitmap asks for, in the order of the wire. Values
+// are cut to the width that they have there. A value that h has not got is all ones. So are the words of undefined
+// bits, and the checksum complement, which the caller fills in.
 func AppendBlock(dst []byte, l Layout, bitmap uint16, h *decode.Hop) []byte {
 	return AppendCounted(dst, l, bitmap, h, nil)
 }

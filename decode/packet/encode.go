@@ -90,8 +90,8 @@ func AppendTCP(dst []byte, h *TCP) []byte {
 	return append(dst, h.Options...)
 }
 
-// Sum adds the 16-bit words of b as the Internet checksum does (RFC 1071); a last odd byte is the upper half of a word.
-// 32 bits are added at a time: 2^16 is 1 modulo 2^16-1, so that [Fold] gives the same.
+// Sum adds the 16-bit words of b as the Internet checksum does (RFC 1071). A last odd byte is the upper half of a
+// word. It adds 32 bits at a time, which [Fold] reduces to the same result, as 2^16 is 1 modulo 2^16-1.
 func Sum(b []byte) (s uint64) {
 	be := binary.BigEndian
 	for len(b) >= 4 {
@@ -118,15 +118,15 @@ func Fold(s uint64) uint16 {
 	return uint16(s)
 }
 
-// UpdateChecksum changes the checksum in field for words that were taken out of the packet and put into it, each given
-// as their sum (RFC 1624, equation 3).
+// UpdateChecksum changes the checksum in field after words were removed from the packet and others inserted. Each
+// argument is the sum of such words (RFC 1624, equation 3).
 func UpdateChecksum(field []byte, out, in uint64) {
 	be := binary.BigEndian
 	be.PutUint16(field, ^Fold(uint64(^be.Uint16(field))+uint64(^Fold(out))+in))
 }
 
-// PseudoHeader is the sum of the pseudo header that the checksums of UDP and TCP cover: the two addresses as they stand
-// in the IP header, the protocol, and the length of everything behind the IP header.
+// PseudoHeader is the sum of the pseudo header that the checksums of UDP and TCP cover. It has the two addresses as
+// in the IP header, the protocol, and the length behind the IP header.
 func PseudoHeader(addresses []byte, proto uint8, length int) uint64 {
 	return Sum(addresses) + uint64(proto) + uint64(length)
 }

@@ -16,7 +16,7 @@ type Format interface {
 
 // Reader reads one format out of packets.
 type Reader interface {
-	// Read appends the reports that are in the packet p, which was read from data, and gives their number: 0 if p has
+	// Read appends the reports in the packet p, which was read from data, and returns their number. It is 0 if p has
 	// none of the format's marks. The reports alias data; offsets of errors count from data[0].
 	Read(b *decode.Batch, p *Packet, data []byte) (n int)
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// Holds reports whether the header of the IP packet p, which what carries it ends at end, is more than bytes that begin like one. Random bytes that were read as
-// a packet hold once in a hundred times or less, and a packet of a network always does: its protocol number is one of [Upper], and
+// Holds reports whether the header of the IP packet p is more than bytes that begin like one. The enclosing packet
+// ends at end. Random bytes that were read as a packet hold once in a hundred times or less, and a packet of a
+// network always does. Its protocol number is one of [Upper], and
 //
 //   - one of IPv4 has no offset of a fragment; or its length is the one that is there, or its checksum is right or was left out;
 //   - one of IPv6 has the length that is there; or both addresses are of kinds that networks use, and TCP or UDP, where it begins behind, can be one.
@@ -33,7 +34,8 @@ func (p *Packet) Holds(data []byte, end int) bool {
 	return h[8] != 0xff && used([16]byte(h[8:])) && used([16]byte(h[24:])) && p.transportHolds(data)
 }
 
-// sumHolds reports whether the checksum of the IPv4 header at the start of h is right; where not all of the header is there, whether a capture was cut.
+// sumHolds reports whether the checksum of the IPv4 header at the start of h is right. If the header is incomplete,
+// it returns cut, whether the capture was cut.
 func sumHolds(h []byte, cut bool) bool {
 	size := int(h[0]&0x0f) * 4
 	if size > len(h) {
@@ -49,8 +51,8 @@ func sumHolds(h []byte, cut bool) bool {
 	return sum == 0xffff
 }
 
-// used reports whether networks use the kind of an IPv6 address: global unicast as far as it is given out, SRv6, local, multicast, mapped; or one written
-// by hand, with zeros in it.
+// used reports whether networks use the kind of an IPv6 address: allocated global unicast, SRv6, local, multicast or
+// mapped. An address with zeros in it is assumed to be written by hand.
 func used(a decode.Addr) bool {
 	switch b := a[0]; {
 	case b>>4 == 2, b == 0x3f, b == 0x5f, b&0xfe == 0xfc, b == 0xfe && a[1]&0x80 != 0, b == 0xff, b == 0:

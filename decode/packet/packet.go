@@ -2,21 +2,22 @@
 //
 // # Layers
 //
-// A [Packet] has the layers: Ethernet with any number of tags (VLAN, VN-tag, E-tag), in the header of a provider
-// (802.1ah) and behind LLC/SNAP, Linux cooked captures, IPv4 with options and IPv6 with extension headers, to the offset of the transport header.
+// A [Packet] has the layers up to the offset of the transport header. Ethernet may have any number of tags (VLAN,
+// VN-tag, E-tag), a provider's header (802.1ah) or LLC/SNAP. Linux cooked captures, IPv4 with options and IPv6 with
+// extension headers are read, too.
 //
-// It copies nothing and allocates nothing: a [Packet] holds offsets into the bytes it was read from. What a length field claims
-// and what the capture holds are kept apart. A packet that was cut by the capture is read as far as it goes; every offset may
-// lie beyond the captured bytes, so a reader there checks first.
+// It copies nothing and allocates nothing: a [Packet] holds offsets into the bytes it was read from. The lengths by
+// its fields and the bytes of the capture are kept apart. A packet that was cut by the capture is read as far as it
+// goes. Every offset may lie beyond the captured bytes, so a reader there checks first.
 //
 // # Blocks
 //
-// A bitmap of instructions says what one node's block of metadata holds. [Compile] makes a [Plan] of it: the content, and its offsets.
-// [AppendBlock] writes such blocks.
+// A bitmap of instructions defines the content of one node's block of metadata. A [Plan], made by [Compile], holds
+// the content and its offsets. Blocks are written by [AppendBlock].
 //
-// A bitmap does not change within a stack and rarely between packets of one domain, so the work of walking its bits
-// is done once and kept in a [Cache]. The widths are those of the INT specifications 0.5, 1.0 and 2.x; telemetry
-// report 2.0 uses the table of INT 2.x for its own metadata.
+// A bitmap does not change within a stack and rarely between packets of one domain. So its bits are walked once, and
+// the result is kept in a [Cache]. The widths are those of the INT specifications 0.5, 1.0 and 2.x; telemetry report
+// 2.0 uses the table of INT 2.x for its own metadata.
 package packet
 
 import (
@@ -278,8 +279,9 @@ func behindLabels(b []byte) bool {
 	return Announced(ether) || ether < leastEther
 }
 
-// Upper reports whether a protocol number is one that packets of an IP version carry: headers of IPv6, tunnels, transports, routing, and
-// what is kept for experiments, where telemetry is found, too. Those that no network has over IPv6 are letters.
+// Upper reports whether packets of an IP version carry a protocol number. Such are headers of IPv6, tunnels,
+// transports and routing, and the experimental numbers, under which telemetry is found, too. Some numbers count for
+// IPv4 alone. No network carries them over IPv6, and they are ASCII characters.
 func Upper(version, proto uint8) bool {
 	switch proto {
 	case protoHopByHop, 1, 2, 4, ProtoTCP, ProtoUDP, 33, 41, protoRouting, protoFragment, 46, ProtoGRE, 50, protoAH, 58, 59, protoDestination, 88, 89, 131, 132, 135, 137, 143, 253, 254:
@@ -321,7 +323,8 @@ func (p *Packet) network(data []byte, ether uint16, at, end int) {
 	}
 }
 
-// tagLen is how far the next EtherType ends behind one that announces a tag, or a customer's frame in that of a provider; 0 for others.
+// tagLen is the distance to the end of the next EtherType behind one that announces a tag, or a customer's frame in a
+// provider's. It is 0 for others.
 func tagLen(ether uint16) int {
 	switch ether {
 	case etherVLAN, etherQinQ, etherQinQ91:

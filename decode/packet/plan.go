@@ -94,8 +94,9 @@ func (p *Plan) Begun(n int) bool {
 	return n >= int(p.steps[0].off)+4*int(itemWords[p.steps[0].item])
 }
 
-// ReadCounts reads the counts of one block for every element of to, which are zero. As for Stack, the first block of b becomes the last
-// element; of a last block in which b ends the items that are whole are read, and values of all ones are left out.
+// ReadCounts reads the counts of one block into every element of to, which must be zero. As for Stack, the first
+// block of b becomes the last element. If b ends in the last block, its whole items are read. Values of all ones are
+// left out.
 func (p *Plan) ReadCounts(to []decode.HopCounts, b []byte, stride int) {
 	be := binary.BigEndian
 	for i := range to {
@@ -120,9 +121,9 @@ func (p *Plan) ReadCounts(to []decode.HopCounts, b []byte, stride int) {
 	}
 }
 
-// Stack reads one block for every element of hops and overwrites it. Blocks are stride bytes apart; the first block of
-// b is the newest and becomes the last hop, so that hops end up in the order of the path. Values of all ones are left
-// out. If b ends within the last block, that one gives the items that are whole; it must not end before.
+// Stack reads one block for every element of hops and overwrites it. Blocks are stride bytes apart. The first block
+// of b is the newest and becomes the last hop, so that hops are in the order of the path. Values of all ones are left
+// out. If b ends within the last block, the whole items of that block are read. It must not end before.
 func (p *Plan) Stack(hops []decode.Hop, b []byte, stride int) {
 	if n := len(hops) - 1; n >= 0 && len(b) < n*stride+4*p.Words {
 		p.part(hops[:1], b[n*stride:])

@@ -8,9 +8,9 @@ import (
 
 const max24 = 1<<24 - 1
 
-// The setters below store a value whose field is marked as present already, and take both back if the value is all
-// ones, which stands for "not available" (INT v2.1 §4.7). Each half of an item counts by itself. They are small enough
-// to be inlined, and the way of a valid value has one untaken branch.
+// The setters below store a value whose field is already marked as present. They undo both if the value is all ones,
+// which means "not available" (INT v2.1 §4.7). Each half of an item counts by itself. They are small enough to be
+// inlined, and a valid value passes one untaken branch.
 
 func setNode(h *decode.Hop, v uint32) {
 	h.NodeID = v

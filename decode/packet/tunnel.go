@@ -65,8 +65,8 @@ func (p *Packet) Last() bool {
 	return p.IP != 0 && (p.Proto == ProtoTCP || p.Proto == ProtoUDP && !(p.HasPorts && TunnelPort(p.DstPort())))
 }
 
-// Inside moves p to the IP packet that it carries: in IP, GRE, ERSPAN, VXLAN, Geneve, GTP-U, MPLS or PPPoE, of which the last two can stand behind
-// a frame's header, too. Without one p stays, and it gives false.
+// Inside moves p to the IP packet that it carries in IP, GRE, ERSPAN, VXLAN, Geneve, GTP-U, MPLS or PPPoE. The last
+// two can also stand behind a frame's header. Without such a packet p stays, and Inside returns false.
 func (p *Packet) Inside(data []byte) bool {
 	if p.IP == 0 {
 		return p.Wrapped() && p.enter(data[:min(len(data), p.End)], p.EtherType, p.L3)
