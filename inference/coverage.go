@@ -39,8 +39,9 @@ type Coverage struct {
 	Times      uint64        // half of the Few would have twice MinRecords in windows so many times as long; 0 without any
 }
 
-// Enough is the length of windows in which half of those with too few records would have twice as many as are enough, since numbers of
-// records vary. It is 0 without any, and where that would be more than an hour.
+// Enough returns a sufficient length of windows. In half of those with too few records now, it gives twice as many
+// records as are enough, since numbers of records vary. It is 0 without any such window, and if the length would be
+// more than an hour.
 func (c *Coverage) Enough() time.Duration {
 	if c.Window <= 0 || c.MinRecords <= 1 || c.Times > uint64(time.Hour/c.Window) {
 		return 0

@@ -137,9 +137,9 @@ func (e Element) Prefix() netip.Prefix {
 // Hop is the hop of a node, an interface or a link, for asking about it.
 func (e Element) Hop() HopKey { return HopKey{Node: e.Node, EgressIf: e.EgressIf} }
 
-// String returns the element as a part of a sentence: "node 7", "interface 7:3", "link 7–9", "link 7:3–9:1" where they have several,
-// "exporter 10.0.0.1", "exporter 10.0.0.1 hardware 2", "exporter 10.0.0.1 node 7 hardware 0", "flow 10.0.0.1:80 > 10.0.0.2:5001 tcp", "route 10.1.0.0/16", "route 7
-// to 9", "collector", and "" for none.
+// String returns the element as a part of a sentence: "node 7", "interface 7:3", "link 7–9" (or "link 7:3–9:1" if the
+// nodes have several), "exporter 10.0.0.1", "exporter 10.0.0.1 hardware 2", "exporter 10.0.0.1 node 7 hardware 0",
+// "flow 10.0.0.1:80 > 10.0.0.2:5001 tcp", "route 10.1.0.0/16", "route 7 to 9", "collector". It returns "" for none.
 func (e Element) String() string {
 	switch e.Kind {
 	case NodeElement:

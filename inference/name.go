@@ -11,9 +11,9 @@ import (
 	"github.com/hopscope/hopscope/inference/state"
 )
 
-// The forms in which hops, paths and identifiers are written wherever people or stores see them: in series, findings, on
-// the page, in logs and on the command line. Whatever one of them prints, the functions here read. Flows are written and
-// read by package decode.
+// The functions below write hops, paths and identifiers in the one form used in series, findings, logs, on the page and
+// on the command line. Their printed forms can be read by the parsing functions here. Flows are written and read by
+// package decode.
 
 // String returns "7:3", or "7" where the device did not name its egress interface, or "other".
 func (k HopKey) String() string { return string(k.append(nil)) }
@@ -112,8 +112,8 @@ func NodeNumber(node uint32) uint64 {
 	return uint64(node)
 }
 
-// NodeNumber returns the node as states hold it: 0 where none is named, as it always was, and 2³² for the node with the id 0, which
-// earlier versions did not distinguish.
+// NodeNumber returns the node as states encode it. It is 0 where none is named, as it always was, and 2³² for the node
+// with the id 0. Earlier versions did not distinguish the two.
 func (k ExporterKey) NodeNumber() uint64 {
 	if k.OfNode0() {
 		return node0

@@ -20,8 +20,8 @@ type Ports struct{ First, Last uint16 }
 
 func (p Ports) has(port uint16) bool { return p == Ports{} || p.First <= port && port <= p.Last }
 
-// PolicyRule says which ways the flows that it matches may take. It names nodes that a path has to pass in their order, nodes that it
-// must not pass, and whole paths of which it has to be one. All that a rule names has to hold.
+// PolicyRule states which ways the flows that it matches may take. It lists nodes that a path has to pass in their
+// order, nodes that it must not pass, and whole paths of which it has to be one. All conditions of a rule have to hold.
 type PolicyRule struct {
 	Name               string
 	Src, Dst           netip.Prefix // not valid: any address

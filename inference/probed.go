@@ -27,8 +27,9 @@ func (k ProbeKey) String() string {
 	return "path " + strconv.FormatUint(uint64(k.Path), 10) + " from " + k.From.String() + " to " + k.To.String()
 }
 
-// ProbeStats is what became of the probes of a path, as the agent reported it in a window. A probe is lost, received or late in the window in which the
-// agent knows it, up to its timeout after the window in which it was sent.
+// ProbeStats counts the outcomes of the probes of a path, as the agent reported them in a window. A probe counts as
+// lost, received or late in the window in which the agent detects it. That is up to its timeout after the window in
+// which it was sent.
 type ProbeStats struct {
 	ProbeKey
 	Node uint32         // of the agent that reports them

@@ -26,13 +26,14 @@ func IsSTAMP(k *decode.FlowKey) bool {
 	return k.Proto == udp && k.DstPort == stampPort
 }
 
-// ProbesAmong returns how many of the flows that a window lists may be probes with fewer reports than flows left out. Probes have
-// few, and the control of probes asks for their results; half of the places stay for the busiest flows, since any host may send to
-// these ports.
+// ProbesAmong returns how many of the listed flows of a window may be probes with fewer reports than flows left out.
+// Probes have few reports, and the control of probes needs their results. Half of the places stay for the busiest
+// flows, since any host may send to these ports.
 func ProbesAmong(flows int) int { return flows / 2 }
 
-// PreferProbes puts the probes among flows, which come in the order of their reports, before those that are busier, if not all of them find
-// a place among the first n; their order stays what it was. It gives the first n, and the reports of the busiest that is left out.
+// PreferProbes moves probes before busier flows if not all of them are among the first n. Flows come in the order of
+// their reports, and otherwise keep their order. It returns the first n, and the reports of the busiest flow that is
+// left out.
 func PreferProbes[T any](order []T, n int, key func(T) *decode.FlowKey, packets func(T) uint64) ([]T, uint64) {
 	if len(order) <= n {
 		return order, 0

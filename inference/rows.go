@@ -12,8 +12,8 @@ import (
 
 // The rows of a [Window] beside those of hops, flows and exporters.
 
-// Bounds states how far the quantiles of a [Summary] can be from those of the values, since these came in buckets: none of them is
-// higher, unless it is among those that are beyond the last bound.
+// Bounds states how far the quantiles of a [Summary] can be from those of the values, since these came in buckets. No
+// true quantile is higher, unless it is among the values beyond the last bound.
 type Bounds struct {
 	P50, P90, P99 uint64 // the least that they can be
 	Open          uint64 // values beyond the last bound, of which no more is known
@@ -79,9 +79,9 @@ func (k LinkKey) Compare(o LinkKey) int {
 		cmp.Compare(k.PeerIf, o.PeerIf), cmp.Compare(k.Period, o.Period))
 }
 
-// LinkStats holds the times of packets on a direction of a link in a window: the time at which they came to the peer by its clock,
-// less that at which they left the node by its own. The clocks of switches differ, so that the difference alone says nothing; a
-// change of it does, and so does the sum of both directions, in which what the clocks differ by is not.
+// LinkStats holds the times of packets on a direction of a link in a window. A time is the arrival at the peer by its
+// clock, less the departure from the node by its own. The clocks of switches differ, so only a change of the difference
+// has a meaning. The sum of both directions has one as well, since the offset of the clocks cancels out in it.
 type LinkStats struct {
 	LinkKey
 	Count uint64 // packets that were looked at
@@ -185,8 +185,9 @@ type Stray struct {
 	Path  []HopKey       // of the example
 }
 
-// FlowSight is a busy flow in a window as a node saw it that samples packets or exports flow records: where the packets came in and left,
-// and how many they were by the sampling rate. The way of the flow is not known by it, nor a latency of a hop.
+// FlowSight is a busy flow in a window as seen by a node that samples packets or exports flow records. It holds where
+// the packets came in and left, and their number by the sampling rate. It has neither the way of the flow nor a latency
+// of a hop.
 type FlowSight struct {
 	Node            uint32 // that sampled, or exported
 	Ingress, Egress uint32 // interfaces; 0 where they are not known

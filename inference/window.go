@@ -69,8 +69,8 @@ type HopStats struct {
 	Judgement Judgement // whether its values were compared with what is usual
 }
 
-// FlowStats is one flow: in a Window, one window of it; in a snapshot of the tables, all of it, with the latencies of its
-// hops alone.
+// FlowStats holds the statistics of one flow. In a Window they are those of that window. In a snapshot of the tables
+// they cover the whole flow, with latencies as the only values of its hops.
 type FlowStats struct {
 	Key     decode.FlowKey
 	Packets uint64      // reports of the flow
@@ -187,15 +187,15 @@ type ExporterKey struct {
 	Nameless bool  // the reports name no node, and Node is 0: absent is not the node whose id is 0
 }
 
-// ExporterStats is one exporter in one window. Where it did not count anew, the numbers that it gave are the sum of
-// four counts. These are its reports here since its first (without those that came twice), the lost ones, those still
+// ExporterStats holds the statistics of one exporter in one window. Unless it restarted its count, its numbers since
+// the first are the sum of four counts. These are its reports here (without duplicates), the lost ones, those still
 // provisional at the end of the last window, and those missed while the collector was down.
 type ExporterStats struct {
 	ExporterKey
 	Reports uint64 // that came, copies included
 	Events  uint64 // of the reports, those that only an event brings forth: drops and queues
-	// Lost is the count of numbers that did not come before their time had passed, less those that came later all the same: it can be
-	// negative, where a window takes back losses of an earlier one.
+	// Lost is the count of numbers that did not come before their time had passed, less those that came later all the
+	// same. It is negative if a window takes back losses of an earlier one.
 	Lost        int64
 	Provisional uint64 // numbers missing at the end of the window that may yet come: neither received nor lost
 	Duplicated  uint64 // came twice

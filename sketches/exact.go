@@ -6,10 +6,11 @@ import (
 	"slices"
 )
 
-// Exact keeps all values of a stream, and answers without an error. It is the oracle of the tests of sketches, and the right choice
-// where the number of values is small: its memory grows with it. It is not safe for concurrent use, not even for two readers, because
-// questions put values in order. The zero value is empty and ready to use. Ranks and quantiles are defined as for all
-// sketches here: a rank counts the values that are not larger, and a quantile is always one of the values.
+// Exact keeps all values of a stream, and answers without an error. It is the oracle of the tests of sketches, and the
+// right choice where the number of values is small: its memory grows with it. It is not safe for concurrent use, not
+// even for two readers, because questions sort the values. The zero value is empty and ready to use. Ranks and
+// quantiles are defined as for all sketches here. A rank counts the values that are not larger, and a quantile is
+// always one of the values.
 type Exact[T cmp.Ordered] struct {
 	v      []T
 	sorted bool

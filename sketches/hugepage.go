@@ -10,11 +10,11 @@ const (
 
 // MakeHuge is make([]T, n), in huge pages where the slice is large and the system has them. It is for tables that are read at random.
 //
-// A table of a gigabyte has a quarter of a million pages of 4 KiB. That is many more than a core remembers the addresses of,
-// so that nearly every access misses the cache and then waits for a walk through the page tables as well. With pages of 2
-// MiB that walk is rare. Linux gives them to programs that ask, where the administrator leaves the choice to programs (the
-// usual setting of transparent huge pages, "madvise"). Asking is all that MakeHuge does; it is not promised that the
-// system agrees. Systems other than Linux are not asked.
+// A table of a gigabyte has a quarter of a million pages of 4 KiB, far more than a core caches addresses of. Nearly
+// every access misses the cache and then waits for a walk through the page tables as well. With pages of 2 MiB that
+// walk is rare. Linux gives them to programs that ask, if the administrator leaves the choice to programs (the usual
+// setting of transparent huge pages, "madvise"). MakeHuge only asks; the system may refuse. Systems other than Linux
+// are not asked.
 func MakeHuge[T any](n int) []T {
 	s := make([]T, n)
 	if bytes := hugePart(s); len(bytes) > 0 {

@@ -194,8 +194,9 @@ func (l *layout) insert(s []byte, code uint16, r *kll.Rand) bool {
 	return true
 }
 
-// cost of two bins becoming one: the variance of the ranks between them, w₁·w₂, and the cube of their distance, which
-// is better for the tail than a lower power, and for the middle almost as good. The distance is in 1/256 of all codes.
+// cost returns the cost of making one bin of two. It is the variance of the ranks between them, w₁·w₂, times the cube
+// of their distance. The cube is better for the tail than a lower power, and almost as good for the middle. The
+// distance is in 1/256 of all codes.
 func (l *layout) cost(w1w2 uint64, gap uint16) uint64 {
 	g := uint64(gap)
 	if l.wide {

@@ -33,8 +33,8 @@ func (l *layout) smallest(s []byte) int {
 	return best
 }
 
-// overcount is how much of each counter of the sketch may have been counted for other codes, and how often at most a code
-// without a counter may have come.
+// overcount returns how much of each counter of the sketch may have been counted for other codes. A code without a
+// counter has come at most as often.
 func (l *layout) overcount(s []byte) uint64 {
 	if int(s[usedAt]) < l.room || l.all {
 		return 0

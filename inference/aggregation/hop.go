@@ -70,9 +70,9 @@ func (p *Pool) Hop(f *Flow, hop int, now int64) (h Hop, ok bool) {
 	return h, true
 }
 
-// Quantile returns the value of the smallest code that at least the share q of all codes does not exceed: 0 for the smallest, 1 for
-// the largest. [Hop.Smooth] is closer where codes are far apart. Where codes share bins, a bin's weight is taken as spread evenly
-// around its code, half way to the nearer neighbour.
+// Quantile returns the value of the smallest code that at least the share q of all codes does not exceed. A q of 0
+// gives the smallest, 1 the largest. [Hop.Smooth] is closer where codes are far apart. Where codes share bins, a bin's
+// weight is taken as spread evenly around its code, half way to the nearer neighbour.
 func (h *Hop) Quantile(q float64) float64 {
 	switch {
 	case !(q > 0) || h.total == 0:

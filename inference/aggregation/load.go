@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// UtilizationCode is the code that the paper uses for utilisation: 8 bits with ε = 0.025, which reach from 1/512 of a full
-// link to 500 full links.
+// UtilizationCode returns the paper's code for utilisation: 8 bits with ε = 0.025. Its values reach from 1/512 of a
+// full link to 500 full links.
 func UtilizationCode() pint.CodeConfig {
 	return pint.CodeConfig{Kind: pint.Multiplicative, Bits: 8, Epsilon: 0.025, Unit: pint.UtilizationUnit / 512}
 }

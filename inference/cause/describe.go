@@ -10,8 +10,9 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// byEvidence orders kinds by how much they say of the cause when several are its evidence: full queues explain latencies and
-// drops, and changed paths explain full queues. What is missing somewhere explains nothing and comes last. Kinds that are not in it come after these.
+// byEvidence orders kinds by how well they describe the cause when several are its evidence. Full queues explain
+// latencies and drops, and changed paths explain full queues. Missing traffic or reports explain nothing and come last.
+// Kinds that are not in it come after these.
 var byEvidence = []inference.Kind{
 	inference.InventoryError, inference.RoutingLoop, inference.PathChanged, inference.ExporterSilence, inference.ExporterLoss,
 	inference.InterfaceErrors, inference.BlackHole, inference.StrangeDigests, inference.HighQueue, inference.InterfaceDiscards, inference.PacketLoss, inference.ProbeCorruption, inference.ProbeLoss, inference.HighLatency, inference.ProbeDelay,
@@ -161,8 +162,9 @@ func ofLink(e, link inference.Element) bool {
 // closeOdds is the odds from which on an explanation is published without the next best.
 const closeOdds = 3
 
-// rival gives the probability of an element as the one that explains the evidence, and the next best of those that are at another place, with its own.
-// Probabilities are those of all that explain it, by their cost in nats; a link and its interfaces are one place.
+// rival returns the probability that an element is the one that explains the evidence. It also returns the most
+// probable element at another place, with its probability. Probabilities are shares among all elements that explain it,
+// by their cost in nats. A link and its interfaces are one place.
 func (s *Scene) rival(fits []Fit, e inference.Element, m Map) (p float64, next inference.Element, second float64) {
 	_, least := s.best(fits)
 	sum := 0.0
@@ -253,8 +255,8 @@ func (a *Alone) glimpsed() bool {
 	return len(a.Moved) > 0 && !slices.ContainsFunc(a.Moved, func(h inference.HopKey) bool { return h.Node != a.Moved[0].Node })
 }
 
-// downstream reports whether a finding is about packets that come from a root: fewer of them, as long as they queue or get lost before, or
-// many at once, when those that waited go on together.
+// downstream reports whether a finding is about packets that come from a root. There are fewer of them while they queue
+// or get lost before, or many at once, when the waiting ones go on together.
 func (r *root) downstream(a *Alone, m Map) bool {
 	f := &a.Finding
 	if !r.lasts || f.ID == r.id || f.Element.Kind != inference.InterfaceElement {
@@ -598,8 +600,8 @@ func (r *around) passes(from inference.HopKey, m Map, add adder, w Way) (any boo
 	return any
 }
 
-// ahead adds the interfaces that the packets of an interface queue at further on: where many senders speak to one host at once,
-// their packets queue wherever they come together, and the last of these places is where they are too many.
+// ahead adds the interfaces further on at which the packets of an interface queue. Where many senders send to one host
+// at once, their packets queue wherever they come together. The last of these places is where they are too many.
 func (r *around) ahead(e inference.Element, m Map, add adder) {
 	farther := [...]Way{QueueNext, QueueSecond, QueueThird, QueueFourth}
 	seen := []inference.Element{e}

@@ -29,8 +29,9 @@ func (f Fit) compare(e inference.Element) int { return f.Element.Compare(e) }
 // maxFits bounds how many elements are thought of for one finding: a node with hundreds of interfaces is named itself.
 const maxFits = 64
 
-// price is what makes an element unlikely to be the cause of anything. It was chosen by hand: how often nodes, links and interfaces fail is a
-// property of the network that is watched, and not of worlds in which each fault happens as often as another one.
+// price returns the cost of blaming an element, higher for a less probable one. It was chosen by hand. How often nodes,
+// links and interfaces fail is a property of the watched network. It cannot be counted in simulated networks in which
+// all faults are equally frequent.
 func price(e inference.Element) float64 {
 	switch e.Kind {
 	case inference.NodeElement:

@@ -92,8 +92,8 @@ type Window struct {
 
 	// Seen returns the signs that an element could show in the window, as in [Scene]; nil where nothing does.
 	Seen func(inference.Element) Signs
-	// Late gives the windows before the one that it was found in, in which the condition of a finding may have begun; nil where findings begin when
-	// they are found.
+	// Late returns how many windows before it was found the condition of a finding may have begun. It is nil where
+	// findings begin when they are found.
 	Late func(id uint64) uint64
 	// Moved gives the hops that the flows of a finding moved to, or those on their way that it comes from.
 	Moved func(id uint64) []inference.HopKey
@@ -241,8 +241,8 @@ func (a *Alone) between(from, to uint64) uint64 {
 	return 0
 }
 
-// begun is the window from which findings have to begin at the latest to have begun with those of a list that are new: the present one, or an earlier
-// one where all that is new was found late.
+// begun returns the latest window in which findings can begin to have begun with the new ones of a list. It is the
+// present window, or an earlier one if all new findings were found late.
 func (g *Grouper) begun(list []*Alone) uint64 {
 	at, late := uint64(0), false
 	for _, a := range list {
@@ -586,8 +586,8 @@ func (g *Grouper) end(w *Window) {
 	})
 }
 
-// reroutes reports whether a finding is that many flows moved: they pass other places from then on, also when no more of them move, and what slowly
-// shows there is found later.
+// reroutes reports whether a finding is that many flows moved. They pass other places from then on, also when no more
+// of them move. Slow effects at these places are found later.
 func (a *Alone) reroutes() bool {
 	return a.Finding.Kind == inference.PathChanged && a.Finding.Severity > inference.Info
 }

@@ -218,8 +218,8 @@ type symptom struct {
 	shown, of int
 }
 
-// p is the probability that the cause brings it to one place: the share of the places that showed it, with half a place added to both
-// sides, so that nothing is certain.
+// p is the probability that the cause brings the symptom to one place. It is the share of the places that showed it,
+// with half a place added to both sides, so that nothing is certain.
 func (s *symptom) p() float64 { return (float64(s.shown) + .5) / (float64(s.of) + 1) }
 
 // Against returns the evidence of absent symptoms against an element, in nats: for the kind of cause that explains best what is there

@@ -125,8 +125,8 @@ type lateness struct {
 	Right, Of int
 }
 
-// Counted returns how often elements that could explain a finding of a sort in a way were right in the table, and of how many; 0 of none where it has
-// no such line.
+// Counted returns how often elements that could explain a finding of a sort in a way were right in the table, and of
+// how many. Both are 0 if it has no such line.
 func Counted(w Way, of Sort) (right, all int) {
 	for _, c := range ways {
 		if c.way == w && c.Sort == of {

@@ -28,8 +28,8 @@ func (h *Hop) Accept() bool {
 	return true
 }
 
-// acceptLevels accepts the levels of all statistics. While a finding rests they are the former ones already: what is known is how far the
-// statistic went that it was found in, and the others are taken to have gone as far.
+// acceptLevels accepts the levels of all statistics. While a finding rests they are the former ones already. Then only
+// the change of the statistic in which it was found is known, and the others are assumed to have changed as much.
 func (h *Hop) acceptLevels() {
 	if h.accepted == nil {
 		h.accepted = new(accepted)

@@ -29,8 +29,8 @@ func Latency(window time.Duration) Config {
 	return Config{Floor: 1000, Window: window, MinCount: 1, Share: 1e-6, Grave: 4, Warmup: 60, Adopt: 360, EndAfter: 3}
 }
 
-// Queue is the configuration for queues in bytes. Most are empty most of the time, and differ by whole packets when they are
-// not: six full packets are added to both sides, so that one packet more is no news and a hundred are.
+// Queue returns the configuration for queues in bytes. Most are empty most of the time, and otherwise differ by whole
+// packets. Six full packets are added to both sides, so that one packet more is normal and a hundred are not.
 func Queue(window time.Duration) Config {
 	c := Latency(window)
 	c.Floor, c.Rising, c.Idle = 10_000, true, true
@@ -103,8 +103,9 @@ type contrast struct {
 	weight               float32 // of an excess: those of windows in a row that a slow mean makes are one
 	part                 float32 // least mean excess of a slow mean, as a part of its tail quantile
 
-	// A slow mean that creeps away raises its own mean of squares. A square counts for so many means of them at most, and by the gain,
-	// with which a normal law has the mean of squares that a cut at 4 gives it.
+	// A slow mean that creeps away raises its own mean of squares. So a square counts at most as the factor cut times
+	// that mean, and it is multiplied by gain. With gain, a normal law has the mean of squares that a cut at 4 gives
+	// it.
 	cut, gain float32
 }
 

@@ -111,14 +111,15 @@ func (f *Finding) Worst(cfg *Config) float64 {
 	return max(0, f.Factor*math.Exp(float64(f.base+f.beside))-cfg.Floor-f.floor)
 }
 
-// Grave reports whether a finding needs attention soon: values that are a multiple of what is usual, or as small a part of it, or
-// none at all.
+// Grave reports whether a finding needs attention soon: values that are a multiple of the usual ones, or as small a
+// part of them, or none at all.
 func (f *Finding) Grave(cfg *Config) bool {
 	return f.Cause == Silent || f.Cause == Rise && f.Factor >= cfg.Grave || f.Cause == Fall && f.Factor <= 1/cfg.Grave
 }
 
-// Grave reports whether the finding that is open needs attention soon, as its Grave does. A 99th percentile that is one value, which is anything in a
-// long time, has to be a multiple of what is usual in the mean of three windows.
+// Grave reports whether the open finding needs attention soon, as [Finding.Grave] does. A 99th percentile of few values
+// is a single value, and anything is possible over a long time. It has to be a multiple of the usual in the mean of
+// three windows.
 func (h *Hop) Grave(cfg *Config, w *Window) bool {
 	f := &h.open
 	if f.Cause == Rise && f.Statistic == P99 && w.Count < loneCount {
@@ -133,9 +134,9 @@ func (h *Hop) Open() (Finding, bool) { return h.open, h.open.Cause != none }
 // Warming reports whether the hop is too young to be judged.
 func (h *Hop) Warming(cfg *Config) bool { return h.windows < cfg.warmup() }
 
-// Learning reports whether findings may be usual for the hop. What is usual in an hour takes an hour to see. A hop that had a finding
-// and came back by itself within its first six hours bursts, and needs all of them: nearly all false findings of bursts and jobs fall
-// in that time, and nearly all of them on hops that had findings before.
+// Learning reports whether findings may be usual for the hop. An hourly event takes an hour to see. A hop that had a
+// finding and recovered by itself within its first six hours is bursty, and needs all of them. Nearly all false
+// findings of bursts and jobs fall in that time, nearly all on hops that had findings before.
 func (h *Hop) Learning() bool {
 	return h.windows < learnSteady || h.windows < learnBursts && h.bursts
 }
@@ -230,8 +231,9 @@ const (
 	stuckLimit  = -16.1
 )
 
-// silence counts a window without values. A finding that is open ends when the hop falls silent, which is one of its own. A
-// hop of few values has to be known for longer, and one that was silent for a while before has to be so for longer than then.
+// silence counts a window without values. An open finding ends when the hop falls silent, which is a finding of its
+// own. A hop of few values has to be known for longer. A hop that was silent before has to be silent for longer than
+// then.
 func (h *Hop) silence(cfg *Config) Event {
 	h.emptyRun++
 	known := h.windows >= learnBursts || h.windows >= cfg.warmup() && float64(h.logCount) >= math.Log(fewValues)

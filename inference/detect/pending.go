@@ -2,10 +2,11 @@ package detect
 
 import "slices"
 
-// A window whose finding has to come again is pending: until it is known whether it does, it moves the fast means alone, which are
-// what a hop does now, and those no more than a window at half of its limit does: so the next one is compared with what was usual before, and
-// one high value does not make others of it. When a finding begins, it
-// belongs to that and is left out of what is usual. When what it showed did not come again, it is learnt like any other.
+// A window whose finding has to come again is pending until it is decided whether it does. Meanwhile it moves only the
+// fast means, which describe the present, and these no more than a window at half of its limit does. So the next window
+// is compared with the usual values from before, and one high value does not make others exceed. When a finding begins,
+// its pending windows belong to it and are not learnt. If the deviation did not come again, they are learnt like any
+// other.
 
 // heldMost is the greatest number of pending windows; of more the oldest one is learnt.
 const heldMost = 3
@@ -70,7 +71,8 @@ func (h *Hop) release(cfg *Config, n int) {
 	}
 }
 
-// glance moves the fast means by a value, and by no more than half the limit of a window, a square, to each side of what is usual.
+// glance moves the fast means by a value. The value is clipped to half the limit of a window, a square, on each side of
+// the usual.
 func (s *series) glance(h *Hop, y, limit float32) {
 	most := sqrt(limit) / 2
 	y = s.mean[usual] + max(-most, min(most, y-s.mean[usual]))

@@ -1,8 +1,9 @@
 package detect
 
-// A fault that comes back is the same fault. A finding that begins soon after the one before it passed belongs with it: it stays open
-// over the windows between, for three times as long as they ever were, and says how often it was active. So a port that is overloaded in
-// fifteen of every forty windows has one finding, and one whose traffic comes in bursts has one, too.
+// A fault that comes back is the same fault. A finding that begins soon after the end of the one before it belongs to
+// it. That one stays open over the windows between, for three times as long as they ever were, and counts how often it
+// was active. So a port that is overloaded in fifteen of every forty windows has one finding, and one whose traffic
+// comes in bursts has one, too.
 
 // recurrence is how often what is open of a statistic, or was open last, was active.
 type recurrence struct {
@@ -60,8 +61,8 @@ func (h *Hop) AsUsual(cfg *Config) bool {
 	return h.resting || h.open.Cause <= Fall && h.open.Cause != none && h.age < uint32(cfg.Adopt) && h.back >= uint32(cfg.EndAfter)
 }
 
-// learnsOutside reports whether windows beyond a limit are taken into tails: on a young hop, of which they may be the habit, for their first
-// windows, and on others the first one, unless what is there came before.
+// learnsOutside reports whether windows beyond a limit are taken into tails. On a young hop they may be habitual, and
+// the first windows are taken. On others the first one is, unless the finding is a recurrence.
 func (h *Hop) learnsOutside(s statistic) bool {
 	if h.windows < learnBursts {
 		return !h.active() || h.age < 18

@@ -27,9 +27,9 @@ const (
 	mostValue = 1e300
 )
 
-// Code codes what AppendState writes, as a part of a larger state. A hop that is read into is a new one. The first byte is the
-// number of statistics, with marks; of states before the floor and the tail were compared it has no mark, and what limits and levels were learnt
-// then is not used: the hop is learnt anew, with its silence and its repetitions as they were.
+// Code codes the encoding of AppendState as a part of a larger state. A hop that is read into is a new one. The first
+// byte is the number of statistics, with marks. States from before the floor and the tail were compared have no mark.
+// Their limits and levels are not used: the hop is learnt anew, with its silence and its repetitions as they were.
 func (h *Hop) Code(c *state.Coder) {
 	n := uint8(len(h.stats)) | present
 	if h.accepted != nil {

@@ -221,8 +221,8 @@ func SurveyTable(in io.Reader) (Survey, error) {
 	return s, err
 }
 
-// Queue reports whether the values can be those of a queue alone: in one row of a hundred and more, most of them are 0 and others
-// are as many as the bytes of a packet. No packet takes no time.
+// Queue reports whether the values can be only those of a queue. In at least one row of a hundred, most values are 0
+// and others are as large as the bytes of a packet. Latencies are excluded, since no packet takes no time.
 func (s *Survey) Queue() bool { return s.empty > 0 && 100*s.empty >= s.rows }
 
 // observe counts a row.

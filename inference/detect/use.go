@@ -7,10 +7,10 @@ import (
 	"github.com/hopscope/hopscope/inference/state"
 )
 
-// Use is the record of the times at which packets pass a hop: how often, for how long none came, and, once there was a longer pause,
-// at which times of the week they come. A silence is a finding where it is longer than any pause of the last weeks, or where packets
-// come at that time of the week in nearly every window. The zero value has seen nothing. It takes 112 bytes, and 336 more once a
-// pause was 12 windows long.
+// Use is the record of the times at which packets pass a hop. It holds how often they came and how long the pauses
+// were. Once there was a longer pause, it also holds at which times of the week packets come. A silence is a finding if
+// it is longer than any pause of the last weeks. It is also one if packets come at that time of the week in nearly
+// every window. The zero value has seen nothing. It takes 112 bytes, and 336 more once a pause was 12 windows long.
 type Use struct {
 	windows  uint32  // with packets
 	logCount float32 // mean of the logarithm of their number
@@ -52,7 +52,8 @@ const (
 	leastEmpty    = .005
 )
 
-// Add takes a window that ends at a time, in ns since 1970, with a number of packets, and says what it did to the finding of silence.
+// Add counts a window with its end, in ns since 1970, and its number of packets. It returns the effect on the finding
+// of silence.
 func (u *Use) Add(cfg *Config, end int64, count uint64) Event {
 	u.turn(end - int64(cfg.Window))
 	u.seen++
@@ -140,7 +141,8 @@ func (u *Use) Known(cfg *Config) bool {
 	return u.windows >= learnBursts || u.windows >= cfg.warmup() && float64(u.logCount) >= math.Log(fewValues)
 }
 
-// Share is the share of windows with packets in which a pause is, if it is expected to be over: at this time of the week, or at all.
+// Share returns the share of windows with packets by which a pause is expected to be over. It is that of this time of
+// the week, or of all times.
 func (u *Use) Share() float64 {
 	if share, ok := u.expected(); ok {
 		return share
@@ -188,8 +190,9 @@ func (u *Use) turn(begin int64) {
 	u.bin, u.used, u.seen = bin, 0, 0
 }
 
-// expected gives the least share of windows with packets around this time of the week, if packets are expected in nearly every one: it was so in
-// two visits, or on both days before and whenever this time of the week was seen.
+// expected returns the least share of windows with packets around this time of the week, if packets are expected in
+// nearly every one. They are if it was so in two visits, or on both days before and whenever this time of the week was
+// seen.
 func (u *Use) expected() (share float64, ok bool) {
 	if u.week == nil || u.bin == 0 {
 		return 0, false

@@ -6,9 +6,8 @@
 //
 // [Reader.Begin] begins with the digest of a report. Its [Parts] are the answers to queries of an execution plan
 // (package pint). The method [Parts.Next] returns the content of each in turn: the path of the flow from now on, or
-// values of hops. [Parts.Next] returns the content of each in turn: the path of the flow from now on, or values of
-// hops. Their order matters, since a path decides which hop a value belongs to. State by flow that needs no table stays
-// here: sketches of values (package aggregation) and the utilisation of the fullest link.
+// values of hops. Their order matters, since a path decides which hop a value belongs to. State by flow that needs no
+// table stays here: sketches of values (package aggregation) and the utilisation of the fullest link.
 //
 //	parts.go   the parts of one digest, and what the tracer of a flow (package pathtrace) makes of them
 //	foreign.go digests that no path between the ends of a flow explains, and which hop spoils them

@@ -22,17 +22,18 @@ const (
 // is 22 sixteenths of what is in it.
 const WindowMemory = mostForeign * (int64(unsafe.Sizeof(foreign{})) + 64 + mostForeignDigests*int64(unsafe.Sizeof(foreignDigest{}))*22/16)
 
-// foreign are the digests of a flow in a window that no walk over the links of the map explains which begins and ends where the known
-// path of the flow does. However many paths the flow uses at once, they are strange. But a flow that has come to enter or leave
-// elsewhere has such digests, too, and so has one at whose place the map is wrong: only flows are published whose hops all agree with
-// the known path in other digests that came since the first of them. What is left is judged as if it were not known to be foreign.
+// foreign holds the digests of a flow in a window that no walk over the links of the map explains between the ends of
+// its known path. However many paths the flow uses at once, they are strange. But a flow that has begun to enter or
+// leave elsewhere has such digests, too, and so has one at whose place the map is wrong. So a flow is published only if
+// other digests, since the first of them, confirm all hops of the known path. The rest are judged like digests that are
+// not known to be foreign.
 type foreign struct {
 	flow   decode.FlowKey
 	agreed uint64 // hops
 	list   []foreignDigest
 
-	// By hop that wrote last, over what came before: parts of digests, since the first that was foreign, that its node cannot have
-	// written, and those that it can.
+	// Parts of digests by the hop that wrote last over earlier content, since the first foreign digest. The node of the
+	// hop cannot have written those in wrong, and can have written those in right.
 	wrong, right [pint.MaxHops]uint32
 }
 
@@ -44,15 +45,17 @@ func (f *foreign) observe(hop int, agrees bool) {
 	}
 }
 
-// Where digests are spoilt is published if digests of the next hop would all agree by chance less often than this otherwise, and if
-// so many of the digests of that hop are spoilt.
+// The place at which digests are spoilt is published under two conditions. If it were another one, digests of the next
+// hop would all agree with a probability of at most elsewhere. At least leastWrong digests of the hop itself are
+// spoilt.
 const (
 	elsewhere  = .01
 	leastWrong = 2
 )
 
-// place gives the hop that spoils digests, 1 for the first, or 0 if that is not known. Hops that write over what was there make it good
-// again, so that digests which they wrote agree behind the place, and are spoilt as often as others before it.
+// place returns the hop that spoils digests, 1 for the first, or 0 if that is not known. Hops that overwrite the
+// content restore it. So digests that they wrote agree behind the place, and before it they are spoilt as often as
+// others.
 func (f *foreign) place(hops int) int {
 	last, wrong, all := 0, 0., 0.
 	for h := 1; h <= hops; h++ {

@@ -23,8 +23,9 @@ type InferredFlow struct {
 	Needed int // digests that an undecided path still takes, about; 0 where that is not known
 }
 
-// Compare puts first the flows most worth a look: undecided flows, those with more digests first, then those with hops that no digest
-// confirms or whose path digests contradict, then those that use several paths, then those whose path is least certain.
+// Compare puts first the flows most worth a look. The order is: undecided flows, those with more digests first; flows
+// with hops that no digest confirms or with a path that digests contradict; flows that use several paths; flows whose
+// path is least certain.
 func (f *InferredFlow) Compare(o *InferredFlow) int {
 	rank := func(f *InferredFlow) int {
 		switch {

@@ -244,8 +244,8 @@ func (d *Reader) readPath(x *flow) uint32 {
 	return uint32(st.Digests)
 }
 
-// readValues reads the values of the hops that wrote into a digest: for the flow by hop number, and for the network as soon as it is known
-// which node that is.
+// readValues reads the values of the hops that wrote into a digest. Values count for the flow by hop number, and for
+// the network as soon as the node of the hop is known.
 func (p *Parts) readValues(q *pint.Query, pool *aggregation.Pool, part uint64) {
 	d, x, g := p.d, p.x, &p.r.Digest
 	kept := &x.quantiles

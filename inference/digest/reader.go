@@ -227,8 +227,8 @@ func (d *Reader) forget(slot uint32) {
 	d.slots[slot] = 0
 }
 
-// Cut ends the open window, to which it adds faults of digests and errors of the map. It calls found for each flow whose change of path
-// was held back, with the time of the change and the nodes of the path of the flow from now on.
+// Cut ends the open window, to which it adds faults of digests and errors of the map. It calls found for each flow
+// whose change of path was held back. The arguments are the time of the change and the nodes of the new path.
 func (d *Reader) Cut(open *window.Partial, found func(slot uint32, at int64, nodes []decode.Hop)) {
 	d.settleForeign(open)
 	d.settleSprays(open, found)

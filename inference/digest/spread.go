@@ -8,9 +8,9 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// Spread adds to seen the other paths that digests show of the flow in a slot, one of the busiest. Of a flow that uses several paths at once the path is
-// that with the greatest share, and not the one that it had before; where digests single none out it is as much as all that
-// they leave have in common. No path is longer than most hops.
+// Spread adds to seen the other paths that digests show of the flow in a slot, one of the busiest. If the flow uses
+// several paths at once, its path becomes the one with the greatest share, not the one that it had before. If digests
+// single none out, it becomes the common part of all remaining ones. No path is longer than most hops.
 func (d *Reader) Spread(slot uint32, to *window.FlowPart, seen *window.Partial, most int) {
 	if !d.Has(slot) {
 		return

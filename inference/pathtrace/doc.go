@@ -4,10 +4,9 @@
 //
 // A [prior.Model] holds the prior knowledge: the coding scheme and the nodes V. Some parts are optional. They are the
 // links, that paths are shortest, that switches spread flows evenly over next hops, and sets of nodes where flows enter
-// or leave. A [Tracer] holds the flows of one goroutine. [Tracer.Add] takes digests in one by one and returns the
-// effect of each. The method [Tracer.Path] returns the path, or the hops that are known so far. The method
-// [Tracer.Candidates] returns the possible nodes of every hop, with probabilities. [Tracer.Candidates] returns the
-// possible nodes of every hop, with probabilities.
+// or leave. A [Tracer] holds the flows of one goroutine. Its method [Tracer.Add] takes digests in one by one and
+// returns the effect of each. The method [Tracer.Path] returns the path, or the hops that are known so far. The method
+// [Tracer.Candidates] returns the possible nodes of every hop, with probabilities.
 //
 // # Inference
 //

@@ -23,8 +23,8 @@ type outcome struct {
 // cache is the directory that keeps the outcomes of finished targets, or "" for none.
 type cache string
 
-// file is the place of an outcome: its name is a hash of the target, of the test binaries, of the files of their packages, and of the
-// settings of tests. Files that a test reads elsewhere are not part of it.
+// file returns the place of an outcome. Its name is a hash of the target, of the test binaries, of the files of their
+// packages, and of the settings of tests. Files that a test reads elsewhere are not part of it.
 func (c cache) file(t *target, suites []*suite) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q\n", *t)

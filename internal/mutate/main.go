@@ -1,5 +1,5 @@
-// Command mutate measures how sharp tests are: it breaks single expressions and statements of named functions, one at a time, and
-// counts how many of these mutants a fast subset of the package's tests notices.
+// Command mutate measures how sharp tests are. It breaks single expressions and statements of named functions, one at a
+// time. It counts how many of these mutants a fast subset of the package's tests kills.
 //
 //	go run ./internal/mutate [-min 0.9] [-cache DIR] [PACKAGE...]
 //
@@ -11,10 +11,12 @@
 // the tests that reach it, the quickest first, until one fails. A test that takes five times as long as it did alone, and five seconds
 // more, fails; so does one whose heap grows beyond 2 GB. A mutant that no test reaches survives without a run.
 //
-// A target that has run to its end with the same code is not run again: its outcome is in the cache, and its time is that of the run.
+// A target that has run to its end with the same code is not run again. Its outcome is in the cache, and its time is
+// that of the run.
 //
-// The exit status is 1 if fewer than the share -min of the mutants of any target are killed, or if a test fails without any mutant.
-// Survivors are printed to be read. Some compute the same as the original, so that no test can kill them:
+// The exit status is 1 if fewer than the share -min of the mutants of any target are killed. It is also 1 if a test
+// fails without any mutant. Survivors are printed to be read. Some compute the same as the original, so that no test
+// can kill them:
 //
 //   - comparisons with and without equality, where both ways give the same, where equality does not occur, or of sums of floating-point
 //     numbers;

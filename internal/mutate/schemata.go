@@ -18,8 +18,9 @@ import (
 	"sort"
 )
 
-// inForce is the environment variable with the number of the mutant that is in force, 0 for none. reachedFile is the one with the file
-// that takes the numbers of the mutants whose place is reached, as little-endian words of 32 bits.
+// inForce is the environment variable with the number of the mutant in force, 0 for none. reachedFile is the one with
+// the name of a file. The numbers of the mutants whose place is reached are appended to it, as little-endian words of
+// 32 bits.
 const (
 	inForce     = "HOPSCOPE_MUTANT"
 	reachedFile = "HOPSCOPE_MUTANTS_REACHED"

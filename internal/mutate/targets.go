@@ -8,8 +8,8 @@ type target struct {
 	others string // further packages whose tests are run, separated by spaces
 }
 
-// targets are the functions on which everything else rests: checks of plans, sequence numbers, sketches, causes, spool, the closing of
-// a fleet's windows, the ledger, the control of probes, the counts of STAMP.
+// targets are the functions on which everything else rests. They are checks of plans, sequence numbers, sketches,
+// causes, spool, the closing of a fleet's windows, the ledger, the control of probes, and the counts of STAMP.
 var targets = []target{
 	{"./planner", `Check|Walk|Errors\..*|Near`, `TestCheck|TestErrors|TestFamilies|TestCorruptions|TestInvalid`, ""},
 	{"./planner/attention", `Check.*|Problem\.reachable|nameSet`, `TestCheck|TestWalks|TestInvalid|TestFamilies/attention|TestCorruptions/attention`, "./planner"},

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// beginsIFA reports whether the bytes of a packet begin with a header of the in-band flow analyser: version 2, a protocol that can follow,
-// its first three flags unset, and at least 8 in the length of a UDP header, if that is there.
+// beginsIFA reports whether the bytes of a packet begin with a header of the in-band flow analyser. It has version 2, a
+// protocol that can follow, and its first three flags unset. The length of a UDP header, if that is there, is at least
+// 8.
 func beginsIFA(p *ip) bool {
 	end := min(p.end, len(p.b))
 	if p.l4 < 0 || p.l4+4 > end {

@@ -1,10 +1,11 @@
 // Package plain is a second decoder of the formats that "hopscope decode" reads, for tests alone: the program never
-// imports it. It was written from the pages of the formats, apart from the decoder that the collector uses, and shares no
-// code with it; it is slow, allocates as it likes, and says one thing after the other in the order of the pages. Where
-// the two disagree about a packet, one of them is wrong.
+// imports it. It was written from the pages of the formats, apart from the collector's decoder, and shares no code with
+// it. It is slow, allocates freely, and follows the order of the pages. If the two disagree about a packet, one of them
+// is wrong.
 //
-// Beside it are the bytes that tests of both decoders begin with: sFlow datagrams of any samples, messages of IPFIX and NetFlow 9 with any
-// templates and records, reports with PINT digests, and the datagrams of a capture.
+// The package also makes the bytes that tests of both decoders begin with. They are sFlow datagrams of any samples,
+// messages of IPFIX and NetFlow 9 with any templates and records, reports with PINT digests, and the datagrams of a
+// capture.
 package plain
 
 import (

@@ -327,7 +327,8 @@ func report10(p *Profile, packet *ip, r *report, b []byte, at, end int) []Object
 	return []Object{r.close()}
 }
 
-// isDNS says whether the header of a report is a DNS message with one question: no more than 16 records of a kind, and a label of a host's name.
+// isDNS reports whether the header of a report is a DNS message with one question. It has no more than 16 records of a
+// kind, and begins with a label of a host's name.
 func isDNS(b []byte) bool {
 	if len(b) < 16 || b[2]>>3&15 != 0 || u16(b, 4) != 1 || max(u16(b, 6), u16(b, 8), u16(b, 10)) > 16 || b[12] < 1 || b[12] > 63 {
 		return false
@@ -353,7 +354,8 @@ func report20(p *Profile, packet *ip, b []byte, at, end int) (list []Object) {
 		r.Object["node_id"] = uint64(u32(b, at+4))
 		return r
 	}
-	// A report without a flow and without a hop that is wholly read counts only in a datagram whose other reports can be read; what is cut, only if later ones can.
+	// A report without a flow and without a wholly read hop counts only in a datagram whose other reports can be read.
+	// A cut one counts only if later ones can be read.
 	var read []*report
 	defer func() {
 		failed := func(o Object) bool { return o["error"] != nil }
@@ -570,8 +572,8 @@ func (r *report) tlvs(p *Profile, b []byte, at, end int, tracked bool) {
 	}
 }
 
-// prove fails a report in which no packet is where one should be. clean says that what is reserved in its header is 0, and unused that all is which senders
-// leave so.
+// prove fails a report in which no packet is where one should be. The flag clean means that the reserved bits of its
+// header are 0. The flag unused means that all bits are 0 that senders leave so.
 func (r *report) prove(b []byte, at, end int, kind string, clean, unused bool) {
 	if r.Object["error"] != nil {
 		return

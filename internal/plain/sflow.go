@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// sFlow reads an sFlow datagram as the page of the format says, value by value, and gives a line for the datagram and one for each sample.
-// A sample whose lengths lie ends it with an error.
+// sFlow reads an sFlow datagram value by value, in the order of the format's page. It returns a line for the datagram
+// and one for each sample. A sample whose lengths lie ends it with an error.
 func sFlow(b []byte) (lines []string, err error) {
 	x := &xdr{b: b}
 	defer func() {

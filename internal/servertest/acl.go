@@ -10,8 +10,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// Allow adds an ACL: a user may do the operation ("Write", "Describe") on a resource ("topic", "group", "cluster") of this
-// name, or on all whose names begin with it where the name ends in "*".
+// Allow adds an ACL: a user may do the operation ("Write", "Describe") on a resource ("topic", "group", "cluster") of
+// this name. A name that ends in "*" stands for all names that begin with the rest.
 func (b *Broker) Allow(user, operation, resource, name string) {
 	b.t.Helper()
 	e := b.entry(user, operation, resource, name)

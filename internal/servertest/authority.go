@@ -42,8 +42,8 @@ func NewAuthority(t testing.TB) *authority {
 	return a
 }
 
-// Issue makes a certificate for a name (its CN), for 127.0.0.1 as a server and as a client, and gives the files of the
-// certificate and of its key.
+// Issue makes a certificate for a name (its CN), valid for 127.0.0.1 as a server and as a client. It returns the files
+// of the certificate and of its key.
 func (a *authority) Issue(name string) (certFile, keyFile string) {
 	a.t.Helper()
 	dir := a.t.TempDir()

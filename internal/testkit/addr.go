@@ -17,8 +17,9 @@ var (
 	tokens []net.PacketConn
 )
 
-// FreeAddr gives an address of the loopback at which no process listens, neither with TCP nor with UDP, and which no other call gives while
-// this process lives. Where a port is asked for with 0, given back and named, another process may have it when the server starts.
+// FreeAddr returns an address of the loopback at which no process listens, neither with TCP nor with UDP. No other call
+// returns it while this process lives. A port from a listener on port 0 that was closed again may belong to another
+// process when the server starts.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
 	for range 1000 {

@@ -10,8 +10,8 @@ import (
 //	gate    the number that finds what usually breaks, within the time of one run of all tests (the default)
 //	night   the number that a test deserves when time does not matter
 //
-// Under the race detector, which slows arithmetic down tenfold, the gate takes a quarter of its rounds: races depend on how
-// goroutines interleave, and little on the number of inputs.
+// Under the race detector, which slows arithmetic down tenfold, the gate runs a quarter of its rounds. Races depend on
+// how goroutines interleave, and little on the number of inputs.
 const setting = "HOPSCOPE_ROUNDS"
 
 var night = func() bool {

@@ -12,9 +12,9 @@ import (
 // seedSetting is the environment variable that sets the seed of a test, to repeat what a night has found.
 const seedSetting = "HOPSCOPE_SEED"
 
-// Seed returns the seed of a test's random numbers. The gate's follows from the name of the test, so that every run of the gate sees
-// the same numbers: what fails by chance, once in ten thousand runs, would stop changes that have no part in it. The night draws a
-// fresh one. HOPSCOPE_SEED sets it.
+// Seed returns the seed of a test's random numbers. The gate's seed follows from the name of the test, so every run of
+// the gate sees the same numbers. Otherwise a failure by chance, once in ten thousand runs, would stop changes that
+// have no part in it. The night draws a fresh one. HOPSCOPE_SEED sets it.
 func Seed(t testing.TB) uint64 {
 	if s := os.Getenv(seedSetting); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)

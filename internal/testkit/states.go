@@ -1,5 +1,6 @@
-// Package testkit is what tests of several rooms share: worked examples of the formats and states that earlier programs wrote, free
-// addresses for servers, polls for what another process, the kernel or a connection brings about, and how much tests repeat.
+// Package testkit holds helpers that tests of several rooms share. There are worked examples of the formats and states
+// that earlier programs wrote. There are free addresses for servers, polls for effects of another process, the kernel
+// or a connection, and the number of rounds of tests.
 package testkit
 
 import (
@@ -29,7 +30,8 @@ func StateFile(t *testing.T, name string, write func() []byte) []byte {
 	return b
 }
 
-// SameState fails the test unless a state is that of [StateFile], bit for bit, and that of the file is read and written again as it is.
+// SameState fails the test unless a state equals that of [StateFile], bit for bit. The state of the file must also be
+// the same after it is read and written again.
 func SameState(t *testing.T, name string, state []byte, recode func(b []byte) ([]byte, error)) {
 	t.Helper()
 	want := StateFile(t, name, func() []byte { return state })

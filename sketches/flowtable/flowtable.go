@@ -4,15 +4,15 @@
 // nor value holds a pointer, the garbage collector never looks inside. Beside them lies an index of 8-byte cells
 // ([sketches.SlotIndex]): a look-up reads one cache line of it and then the entry.
 //
-// The table never takes more memory than it was made with. [Table.Sweep] evicts what has not been seen for the idle time, a few
-// slots a call. When a new key comes and there is no room, the least recently seen of a few entries makes place for it, which is
-// called pressure. Either way the owner is called before the entry is gone. It is not promised that the least recently seen
-// entry of the whole table goes: an exact order of use costs two more cache misses a packet. Comparing a few entries is what
-// Redis does for the same reason, and a flood of flows of one packet evicts mostly itself, because whatever is in use was seen
-// later.
+// The table never takes more memory than it was made with. [Table.Sweep] evicts entries that were not seen for the idle
+// time, a few slots a call. If a new key comes and there is no room, the least recently seen of a few entries is
+// evicted for it, which is called pressure. Either way the owner is called before the entry is gone. The evicted entry
+// need not be the least recently seen of the whole table: an exact order of use costs two more cache misses a packet.
+// Redis compares a few entries for the same reason. A flood of flows of one packet evicts mostly itself, because
+// entries in use were seen later.
 //
 // With a million flows a look-up takes two cache misses, and a loop of look-ups waits for each of them. [Table.FindAll]
-// takes a batch and makes all reads of the index first, then all reads of entries, so that the misses overlap.
+// takes a batch. It makes all reads of the index first, then all reads of entries, so that the misses overlap.
 package flowtable
 
 import (
@@ -165,8 +165,8 @@ func (t *Table[K, V]) use(slot uint32, now int64) {
 }
 
 // FindAll is Find for a batch: slots[i] becomes the slot of *keys[i]. No entry of the batch is evicted for another one,
-// so all slots are good when FindAll returns; a key that finds no place for that reason, or because many keys share its hash,
-// gets None and is counted as refused. created, unless nil, is called for each new entry.
+// so all slots are good when FindAll returns. A key that finds no place for that reason, or because many keys share its
+// hash, gets None and is counted as refused. The function created, unless nil, is called for each new entry.
 func (t *Table[K, V]) FindAll(hashes []uint64, keys []*K, now int64, slots []uint32, created func(i int, slot uint32)) {
 	t.batch++
 	n := len(hashes)

@@ -18,9 +18,9 @@ var tinyShare = [tinyLevels]uint8{24, 12, 8, 6}
 // The zero value is empty and ready to use, and a plain copy is a copy. The caller brings the randomness, so that the same
 // input and the same [Rand] give the same sketch. It is not safe for concurrent use.
 //
-// Up to 50 codes it is exact. Beyond that, each with 99 % confidence, the error of any one rank is at most 9 %, and the
-// largest over all ranks is at most [TinyErrorBound]. The 0.99-quantile is a code of rank 0.92 or more. The smallest and
-// the largest code are exact.
+// Up to 50 codes it is exact. Beyond that, the error of any one rank is at most 9 %, and the largest over all ranks is
+// at most [TinyErrorBound], each with 99 % confidence. The 0.99-quantile is a code of rank 0.92 or more. The smallest
+// and the largest code are exact.
 type Tiny struct {
 	count    uint64
 	min, max uint16
@@ -91,9 +91,9 @@ func (t *Tiny) add(codes []uint16, r *Rand) {
 	t.insert(0, run[:n], r)
 }
 
-// AddSample adds n codes of which only a sample is known: one of each 2^w, chosen at random without regard to the codes
-// themselves. largest is the largest of those that were left out. The smallest of them is not known, so Min may be too
-// large from then on.
+// AddSample adds n codes of which only a sample is known: one of each 2^w, chosen at random without regard to the
+// codes. The argument largest is the largest of the others. The smallest of them is not known, so Min may be too large
+// from then on.
 //
 // If w is [Tiny.Base], the sketch would have left out as many codes itself. So a caller that feeds several sketches at once can draw
 // once for all of them, and has no work with most codes.

@@ -18,9 +18,9 @@ const (
 // Histogram counts dense codes: every quantile within [DenseRelativeError], whatever the number of values. The zero
 // value is empty and ready.
 //
-// Counters come in pages of one octave, 128 bytes, and only octaves that were seen have one: some 1 to 2 KB for the
-// latencies of a device, 7.8 KB if values are spread over all of uint64. A counter stops at 2³²-1.
-// It is not safe for concurrent use.
+// Counters come in pages of one octave, 128 bytes, and only octaves that were seen have one. That is some 1 to 2 KB for
+// the latencies of a device, and 7.8 KB for values spread over all of uint64. A counter stops at 2³²-1. It is not safe
+// for concurrent use.
 type Histogram struct {
 	count uint64
 	// 1 + the largest code, and DenseCodes - the smallest: both grow from zero, so that Add needs no branch for the
@@ -253,8 +253,8 @@ func (h *Histogram) Max() uint64 {
 	return DecodeDense(h.top - 1)
 }
 
-// Quantile returns the smallest value that at least the share q of all values does not exceed, within the relative error: 0 for the
-// smallest, 1 for the largest. It is 0 if there is no value.
+// Quantile returns the smallest value that at least the share q of all values does not exceed, within the relative
+// error. A q of 0 gives the smallest, 1 the largest. Quantile returns 0 if there is no value.
 func (h *Histogram) Quantile(q float64) uint64 {
 	var v [1]uint64
 	h.Quantiles(v[:0], q)

@@ -1,17 +1,17 @@
 // Package logcode compresses 64-bit values to small codes that keep their order.
 //
-// A code is log-linear, like a floating-point number without a sign. Values below a threshold are exact. Above it, every octave
-// [2ⁱ, 2ⁱ⁺¹) is cut into equal cells, as many as a fixed number of mantissa bits can distinguish, and [Decode] gives the middle
-// of a cell. There are two resolutions, and both cover all of uint64:
+// A code is log-linear, like a floating-point number without a sign. Values below a threshold are exact. Above it,
+// every octave [2ⁱ, 2ⁱ⁺¹) is cut into equal cells, as many as a fixed number of mantissa bits can distinguish. Decoding
+// ([Decode]) gives the middle of a cell. There are two resolutions, and both cover all of uint64:
 //
 //	            mantissa bits   codes   exact below   relative error
 //	Encode      10              56320   2048          ≤ 1/2048 (0.049 %)
 //	EncodeDense 5                1920     64          ≤ 1/64   (1.56 %)
 //
-// The first is the finest that fits into 16 bits, and feeds the quantile sketches. The second is coarse enough that every
-// code can be counted, which is what [Histogram] does: in 96 bytes and 128 for each octave that was seen, 7.8 KB at most,
-// with every quantile within 1/64 of its value. Only shifts and a count of leading zeros are used and no floating point, so
-// codes are the same on every machine and can be stored.
+// The first is the finest that fits into 16 bits, and feeds the quantile sketches. The second is coarse enough that
+// every code can be counted, which a [Histogram] does. It takes 96 bytes and 128 for each octave that was seen, 7.8 KB
+// at most, and every quantile is within 1/64 of its value. Encoding uses only shifts and a count of leading zeros and
+// no floating point. So codes are the same on every machine and can be stored.
 //
 // Order is kept: a ≤ b implies Encode(a) ≤ Encode(b). So ranks and quantiles of codes are those of the values, up to the
 // relative error.
@@ -61,8 +61,9 @@ func DecodeDense(c uint16) uint64 {
 	return lo + (width-1)/2
 }
 
-// EncodeBoth returns Encode(v) and EncodeDense(v) for v below 2⁵³, which a float64 holds exactly: its exponent and mantissa are the
-// codes already, and converting is quicker than looking for the highest bit. Of a larger v, dense is larger than that of any below.
+// EncodeBoth returns Encode(v) and EncodeDense(v) for v below 2⁵³, which a float64 holds exactly. Its exponent and
+// mantissa are the codes already, and converting is quicker than finding the highest bit. For a larger v, dense is
+// larger than for any v below.
 func EncodeBoth(v uint64) (fine, dense uint32) {
 	b := math.Float64bits(float64(int64(v)))
 	fine, dense = uint32(b>>(52-mantissa))-(1023+mantissa-1)<<mantissa, uint32(b>>(52-denseMantissa))-(1023+denseMantissa-1)<<denseMantissa

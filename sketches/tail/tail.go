@@ -380,8 +380,8 @@ func (t *Sketch) Quantiles(dst []uint64, qs ...float64) []uint64 {
 	return dst
 }
 
-// tops is how many cells have codes above the limit only, and shrink by how much the others say too much, as the number of all
-// codes shows.
+// tops returns the first cell from which all cells have codes above the limit only. It also returns the factor by which
+// the other cells' counts are too high, from the number of all codes.
 func (t *Sketch) tops() (from int, shrink float64) {
 	if t.width == 0 {
 		return 0, 1
