@@ -9,10 +9,10 @@
 //   - the packet that a report is about is one.
 //
 // Over the sample the values have to be possible: few nodes, increasing times, an egress after its ingress, a latency
-// that is the difference of its times. The verdict of [Guesser.Judge] is the profile that explains nearly all of the
-// sample, or all such profiles. Judge does not choose between those that cannot be distinguished. If no profile
-// explains the sample, packets also count whose hops name no node. Their content is reported, and is no evidence for
-// the adoption of a profile.
+// that matches its times. The verdict of [Guesser.Judge] is the profile that explains nearly all of the sample, or
+// all such profiles. Judge does not choose between those that cannot be distinguished. If no profile explains the
+// sample, packets also count whose hops name no node. Their content is reported, and is no evidence for the adoption
+// of a profile.
 //
 // A verdict is a function of its arguments. Sampling, and the use of a verdict, are for the caller. A [Printer] writes the reports of
 // frames, each in the dialect of its sender.

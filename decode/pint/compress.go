@@ -16,11 +16,11 @@ type CodeKind uint8
 
 // The kinds of codes.
 const (
-	// Multiplicative levels differ by the factor (1+ε)², as in the paper: a value is at most the factor 1+ε away from
+	// Multiplicative levels differ by the factor (1+ε)², as in the paper. A value is at most the factor 1+ε away from
 	// the nearer of its two.
 	Multiplicative CodeKind = iota
-	// LogLinear levels have distances that are powers of two, the largest with which neighbours still differ by no more
-	// than (1+ε)². They need up to 1.44 times as many codes as Multiplicative, and a switch neither multiplies nor
+	// LogLinear levels have distances that are powers of two, the largest with which neighbours still differ by no
+	// more than (1+ε)². They need up to 1.44 times as many codes as Multiplicative. A switch neither multiplies nor
 	// divides: it looks up the prefix of the value, shifts the random number and compares.
 	LogLinear
 	// Additive levels are Δ apart.
@@ -71,16 +71,18 @@ const maxCodeBits = 16
 // Levels is a [Code] whose codes stand for integers, its levels, in ascending order; code 0 stands for 0: PINT section
 // 4.3, "approximating the values". It is immutable and safe for concurrent use.
 //
-// A value v between neighbouring levels lo and hi is rounded up if v - lo > ⌊(hi - lo)·rnd / 2³²⌋. The probability of that is
-// p = (v - lo)/(hi - lo), rounded up to a multiple of 2⁻³², so that the expected level is v: exactly if hi - lo is a power
-// of two up to 2³², and otherwise by less than (hi - lo)·2⁻³² above. The error of one value is smaller than hi - lo and has the
-// standard deviation √((v - lo)(hi - v)) ≤ (hi - lo)/2. For neighbours (1+ε)² apart that is less than (2ε+ε²)·v, and at most ε·v.
+// A value v between neighbouring levels lo and hi is rounded up if v - lo > ⌊(hi - lo)·rnd / 2³²⌋. The probability of
+// that is p = (v - lo)/(hi - lo), rounded up to a multiple of 2⁻³². The expected level is therefore v. This is exact
+// if hi - lo is a power of two up to 2³². Otherwise the expected level is above v by less than (hi - lo)·2⁻³². The
+// error of one value is smaller than hi - lo and has the standard deviation √((v - lo)(hi - v)) ≤ (hi - lo)/2. For
+// neighbours (1+ε)² apart that is less than (2ε+ε²)·v, and at most ε·v.
 //
-// Section 4.3 of the paper (example 3) rounds so that the expected code is the logarithm of the value, which leaves the mean of the
-// values that codes stand for above it. Here the mean of the value is kept, not that of its logarithm. And where codes of several switches meet in one digest (max along the path), all
-// should round by the same hash of the packet id: as rounding is monotone in the value, the largest code is then the
-// code of the largest value and unbiased too. With a coin of its own for every switch the maximum is that of the
-// luckiest and too large.
+// Section 4.3 of the paper (example 3) rounds so that the expected code is the logarithm of the value. The mean of
+// the values that codes stand for is then above the value. Here the mean of the value is kept, not that of its
+// logarithm. If codes of several switches meet in one digest (max along the path), all should round by the same hash
+// of the packet id. Rounding is monotone in the value, so that the largest code is that of the largest value, and
+// unbiased, too. With independent random numbers the maximum would be too large: it is that of the switch with the
+// luckiest draw.
 //
 // In P4, the look-up of the code below v is a table with a range or, if LogLinear, a prefix of v as key. Its entry
 // holds the code, lo, and the width of the random number: see [Levels.Level].
@@ -288,10 +290,11 @@ func (l *Levels) Encode(v uint64, rnd uint32) uint32 {
 	return c
 }
 
-// Add is approximate counting (Morris, "Counting large numbers of events in small registers", CACM 1978), here for sums
-// along a path: the code of what a code stands for and v more. The expected sum is the true one, whatever the number
-// of additions, up to the last level. Every addition adds a variance of at most a quarter of the square of the distance of the
-// levels there: after n additions to a multiplicative code the standard deviation is at most ε·√n of the sum.
+// Add is approximate counting (Morris, "Counting large numbers of events in small registers", CACM 1978), here for
+// sums along a path. It returns the code of the level of code plus v. The expected sum is the true one, whatever the
+// number of additions, up to the last level. Every addition adds a variance of at most a quarter of the squared
+// distance of the levels there. After n additions to a multiplicative code the standard deviation is at most ε·√n of
+// the sum.
 //
 // Adding 1 again and again is Morris's counter; with log-linear levels it is the floating-point counter of Csűrös
 // (COCOON 2010).
@@ -352,9 +355,8 @@ func (l *Levels) Error(v uint64) (largest, deviation float64) {
 	return max(down, up), math.Sqrt(down * up)
 }
 
-// RelativeError bounds the error of one digest as a share of the value, for all values from the unit to the maximum:
-// (1+ε)² - 1 for a multiplicative code with ε of which Epsilon was the smallest possible, and less than 1 for an additive
-// one.
+// RelativeError bounds the error of one digest as a share of the value, for all values from the unit to the maximum.
+// It is (1+ε)² - 1 for a multiplicative code, if Epsilon returned ε, and less than 1 for an additive one.
 func (l *Levels) RelativeError() float64 {
 	worst := 0.0
 	for i := 2; i < len(l.levels); i++ {

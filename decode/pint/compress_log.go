@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Switches add and look up tables, but neither multiply nor divide values: products and quotients are sums and differences
-// of logarithms (PINT, appendix "computing HPCC's utilization").
+// Switches add and look up tables, but neither multiply nor divide values. Products and quotients are sums and
+// differences of logarithms (PINT, appendix "computing HPCC's utilization").
 const (
 	logCells    = 10 // bits of a number behind its leading one that the tables of logarithms distinguish
 	logFraction = 16 // fractional bits of logarithms
@@ -19,8 +19,9 @@ const (
 	ExpError = 3.39e-4
 )
 
-// logTable has the logarithms of the geometric middles of 1024 cells of [1, 2), in 2⁻¹⁶; expTable 2^y for the middles
-// of 1024 cells of [0, 1), in 2⁻²⁴. As tables of a switch they are 2 and 3 KiB, besides 64 prefixes that find the leading one.
+// logTable has the logarithms of the geometric middles of 1024 cells of [1, 2), in 2⁻¹⁶. Its counterpart expTable has
+// 2^y for the middles of 1024 cells of [0, 1), in 2⁻²⁴. As tables of a switch they are 2 and 3 KiB, besides 64
+// prefixes that find the leading one.
 var logTable, expTable = func() (l [1 << logCells]uint16, e [1 << logCells]uint32) {
 	const n = 1 << logCells
 	for i := range l {
@@ -56,8 +57,8 @@ func Exp2(y int32) uint64 {
 	return (mantissa + 1<<(-power-1)) >> -power
 }
 
-// LogEntry and ExpEntry give the entries of the tables for the programs of switches: cell is the 10 bits behind the
-// leading one of a number, and the 10 upper bits of the fraction of a logarithm.
+// LogEntry and ExpEntry return the entries of the tables for the programs of switches. For LogEntry, cell is the 10
+// bits behind the leading one of a number. For ExpEntry it is the upper 10 bits of the fraction of a logarithm.
 func LogEntry(cell int) uint16 { return logTable[cell&(1<<logCells-1)] }
 
 // ExpEntry is explained at LogEntry.

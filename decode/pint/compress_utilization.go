@@ -11,14 +11,14 @@ import (
 //
 //	U ← (1 - τ/T)·U + τ/T·(qlen/(B·T) + txRate/B)
 //
-// with the time τ since the last packet, at most T, the base round-trip time T, the queue qlen in bytes, the rate B of the
-// link and txRate, the last packet's bytes over τ. There is no multiplication and no division: the three products come
-// from the tables of [Log2] and [Exp2], and every machine gets the same bits.
+// with the time τ since the last packet, at most T, the base round-trip time T, and the queue qlen in bytes. B is the
+// rate of the link, and txRate the last packet's bytes over τ. There is no multiplication and no division. The three
+// products come from the tables of [Log2] and [Exp2], and every machine computes the same bits.
 //
-// The reading taken: U loses τ/T·U and gains the rest. The published simulation computes (1 - τ/T)·U as a product, whose error,
-// though small, would be made again with every packet and add up to T/τ times itself; that of what U loses is divided by as
-// much. With e the error of a product, below, U is off by at most 2e of the largest U so far, and by 1.5·T/τ units
-// of 2⁻²⁴ for rounding.
+// The reading taken: U loses τ/T·U and gains the rest. The published simulation computes (1 - τ/T)·U as a product.
+// Its small error would be made with every packet, and add up to T/τ times itself. The error of the loss τ/T·U is
+// smaller by this factor. With e the error of a product, below, U is off by at most 2e of the largest U so far.
+// Rounding adds 1.5·T/τ units of 2⁻²⁴.
 //
 // A Line is immutable, one for all ports of the same rate; each port has a [Meter].
 type Line struct {
@@ -54,8 +54,8 @@ func NewLine(bytesPerSecond float64, base time.Duration) (*Line, error) {
 	return &Line{base: int64(base), logBase: constant(t), logBytes: constant(meterUnit * 1e9 / bytesPerSecond / t)}, nil
 }
 
-// Step updates the meter when a packet of that many bytes leaves the port at a time in ns, with that many bytes in the queue. It
-// returns the utilisation in parts of [UtilizationUnit]. Time that runs backwards counts as none.
+// Step updates the meter when a packet of so many bytes leaves the port at now, in ns, with queue bytes in the queue.
+// It returns the utilisation in parts of [UtilizationUnit]. Time that runs backwards counts as none.
 func (l *Line) Step(m *Meter, now int64, packet, queue uint32) uint64 {
 	first := *m == Meter{}
 	tau := min(max(now-m.last, 0), l.base)

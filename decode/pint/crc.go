@@ -4,9 +4,10 @@ import "hash/crc32"
 
 // crcHash is the keyed hash of the CRC family of a value whose CRC is c.
 //
-// A CRC alone is linear: crc(key‖x) ⊕ crc(key‖y) would be the same for every packet, and two nodes whose hashes collide
-// once would collide always. The carries of additions prevent that. One addition is not enough: the difference of two
-// nodes then takes few values, and some pairs of neighbouring ids met twice as often as they should.
+// A CRC alone is linear: crc(key‖x) ⊕ crc(key‖y) would be the same for every packet, and two nodes whose hashes
+// collide once would collide always. The carries of additions prevent that. One addition is not enough. The
+// difference of two nodes then takes few values, and some pairs of neighbouring ids met twice as often as they
+// should.
 func crcHash(key, c uint32) uint32 { return crc(key + crc(key+c)) }
 
 // crcTables[n] is the CRC of a byte that n zero bytes follow.

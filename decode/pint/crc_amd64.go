@@ -10,8 +10,8 @@ func crcBelow8(key uint32, m *crcMatrices, crcs *uint32, limits *[MaxHops]uint32
 //go:noescape
 func crcValues8(dst, values *uint32, key uint32, m *crcMatrices, groups, shift int)
 
-// crcMatrices are the matrices of crc, for the four bytes of the number, lowest first: of the two lower bytes of the
-// result and of the two higher, each twice.
+// crcMatrices are the matrices of crc for the four bytes of the number, lowest first. Each byte has one for the two
+// lower bytes of the result and one for the two higher, each twice.
 type crcMatrices struct {
 	matrix [4][2][4]uint64
 	zero   uint32

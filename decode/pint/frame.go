@@ -150,9 +150,9 @@ func hops(r *decode.Report, p *packet.Packet) bool {
 	return true
 }
 
-// AppendMininet appends the Ethernet header of Mininet-PINT: the digest as [MininetMAC] gives it in the destination
-// address, that of the scheme that it is compared with in the source address. The IPv4 header behind it has the TOS byte 1
-// and the last writer's node id in the place of its checksum.
+// AppendMininet appends the Ethernet header of Mininet-PINT. The destination address holds the digest as [MininetMAC]
+// packs it, the source address that of the scheme for comparison. The IPv4 header behind it has the TOS byte 1, and
+// the last writer's node id instead of its checksum.
 func AppendMininet(dst []byte, mac uint64, ams uint16) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, mac<<16)
 	dst = binary.BigEndian.AppendUint32(dst, uint32(ams))
@@ -166,8 +166,8 @@ func AppendTofino(dst []byte, digest uint32) []byte {
 	return binary.BigEndian.AppendUint16(dst, packet.EtherIPv4)
 }
 
-// AppendHPCC appends what HPCC-PINT has behind the UDP header: the simulator's sequence number and priority group, and
-// the digest in one byte or two, least significant first.
+// AppendHPCC appends the bytes behind the UDP header in HPCC-PINT. They are the simulator's sequence number and
+// priority group, and the digest in one byte or two, least significant first.
 func AppendHPCC(dst []byte, sequence uint32, group, digest uint16, bytes int) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, sequence)
 	dst = binary.BigEndian.AppendUint16(dst, group)

@@ -19,8 +19,8 @@ func (h Hash) String() string {
 	return "unknown"
 }
 
-// The functions of a packet id: the writers, what becomes of values, which layer, which fragment of a value, which set of queries of
-// a plan, and how the first query rounds; those after it follow.
+// The functions of a packet id choose the writers, the written values, the layer, the fragment of a value, and a
+// plan's set of queries. The last one rounds for the first query, and functions for further queries follow.
 const (
 	ofHops = 1 + iota
 	ofValues

@@ -5,17 +5,17 @@ import (
 	"math"
 )
 
-// HPCC is the dialect of HPCC-PINT, a program for the ns-3 simulator: the largest utilisation along the path as a
-// floating-point number without mantissa, the logarithm to a base a little above 1. There are no hops, no packet ids and no
-// hashes in it. It is a [Code] of utilisations in parts of [UtilizationUnit].
+// HPCC is the dialect of HPCC-PINT, a program for the ns-3 simulator. The digest is the largest utilisation along the
+// path as its logarithm to a base a little above 1, a floating-point number without mantissa. It has no hops, no
+// packet ids and no hashes. It is a [Code] of utilisations in parts of [UtilizationUnit].
 //
-// A utilisation u is first rounded up to a multiple of 1/512, and is at least 1 of them; that is a bias of the program's, up
-// to 1/512. The number n of them becomes one of the two nearest powers of the base, at random so that n is kept on average.
-// A switch overwrites the digest when its own is larger, so that it is the largest of numbers that were rounded up or down
-// independently: on average that is more than the utilisation of the bottleneck.
+// A utilisation u is first rounded up to a positive multiple of 1/512, which is a bias of the program's of up to
+// 1/512. The number n of these units becomes one of the two nearest powers of the base, at random so that n is kept
+// on average. A switch overwrites the digest when its own is larger. So the digest is the largest of independently
+// rounded numbers, on average more than the utilisation of the bottleneck.
 //
-// The program computes with logarithms in floating point; here, powers in a table decide, which differs where a logarithm
-// is an integer up to an error of the last bits.
+// The program computes with logarithms in floating point, and this package compares with a table of powers. They
+// differ where a logarithm is an integer up to an error of the last bits.
 type HPCC struct {
 	bits   int
 	powers []float64 // of the base, by digest

@@ -2,13 +2,13 @@ package pint
 
 import "math/bits"
 
-// Eliminator solves the linear equations over GF(2) that digests of raw values are: the XOR of the values at the hops that
-// wrote is the digest, for every packet with the same fragment. Baseline digests are equations with one unknown. Digests
-// of hashed values are no such equations: the same value is another number in every packet.
+// Eliminator solves the linear equations over GF(2) of digests of raw values. For every packet with the same
+// fragment, the digest is the XOR of the values at the hops that wrote. Baseline digests are equations with one
+// unknown. Digests of hashed values are no such equations: the same value is another number in every packet.
 //
-// The equations that were found independent stay fully reduced, so that a hop is known at the first moment at which it
-// follows from them. A digest costs as many steps as it has writers, and one that brings something new, of which there
-// are as many as hops, costs as many steps as there are equations. The zero value is ready for use.
+// The independent equations stay fully reduced, so that a hop is known as soon as it follows from them. A digest
+// costs as many steps as it has writers. An independent one, of which there are as many as hops, costs as many steps
+// as there are equations. The zero value is ready for use.
 type Eliminator struct {
 	// The equation rows[i] has its pivot at bit i, and no other equation has that bit.
 	rows   [MaxHops]uint64

@@ -8,16 +8,18 @@ import (
 )
 
 // Loops is Algorithm 2 of the paper, the detection of routing loops by the switches themselves. A packet carries the
-// b-bit hash of a switch that it passed, chosen as in Baseline. Its counter says how often a switch on the way found its
-// own hash there. The switch that finds it once more than T times reports a loop: either the packet has come back, or
-// hashes of different switches were equal T+1 times in a row.
+// b-bit hash of a switch that it passed, chosen as in Baseline. Its counter says how often a switch on the way found
+// its own hash there. The switch that finds it once more than T times reports a loop. Either the packet has come
+// back, or hashes of different switches were equal T+1 times in a row.
 //
-// The steps are as follows. (1) If the digest is h(s, packet) and the counter is T, report; if it is below, count. (2) If g(packet, i) says
-// that hop i replaces, the digest becomes h(s, packet) and the counter 0, also if hop i has just counted. The algorithm as it is printed
-// replaces only while the counter is 0 (line 7: "if c > 0 then the digest is no longer changed"). It has twice the false alarms for T = 1, and
-// finds a loop sooner: [Loops.PrintedFalseAlarm] and the figure "loops" of hopscope-bench pint have both. The algorithm does not
-// say what the first hop does and what becomes of a packet that was reported. Here the first hop does not compare: nothing is in the packet
-// yet, and zeros would be the hash of some switch. And such a packet goes on as if the counter could not count further.
+// The steps are as follows. (1) If the digest is h(s, packet), the switch reports when the counter is T, and counts
+// when it is below. (2) If hop i replaces by g(packet, i), the digest becomes h(s, packet) and the counter 0, also if
+// hop i has just counted. The algorithm as it is printed replaces only while the counter is 0 (line 7: "if c > 0 then
+// the digest is no longer changed"). It has twice the false alarms for T = 1, and finds a loop sooner:
+// [Loops.PrintedFalseAlarm] and the figure "loops" of hopscope-bench pint have both. The paper leaves open what the
+// first hop does, and what happens to a packet that was reported. Here the first hop does not compare: nothing is in
+// the packet yet, and zeros would be the hash of some switch. A reported packet goes on as if the counter could not
+// count further.
 type Loops struct {
 	Hash Hash
 	Seed uint32
@@ -64,11 +66,11 @@ func (l *Loops) Step(digest uint64, id uint32, hop int, node uint32) (uint64, bo
 }
 
 // FalseAlarm is the probability that a packet is reported on a path of so many different switches. It is exact for
-// hashes that are independent: whatever is in the packet, the next switch has the same hash with probability 2⁻ᵇ, so that
-// the counter is a Markov chain.
+// independent hashes. The next switch has the hash in the packet with probability 2⁻ᵇ, whatever that is, so that the
+// counter is a Markov chain.
 //
-// For T = 1, b = 15 and 32 hops it is 2.2·10⁻⁷: some pairs of hops that match have a replacement between them, which the printed algorithm
-// has not.
+// For T = 1, b = 15 and 32 hops it is 2.2·10⁻⁷. Some pairs of matching hops have a replacement between them, which
+// the printed algorithm lacks.
 func (l *Loops) FalseAlarm(hops int) float64 {
 	q := 1 / float64(uint64(1)<<l.Bits)
 	alarm := 0.0
@@ -91,8 +93,9 @@ func (l *Loops) FalseAlarm(hops int) float64 {
 	return alarm
 }
 
-// PrintedFalseAlarm is that of the algorithm as it is printed: T+1 of the hops behind the first match. The paper bounds it by 5·10⁻⁷ for T = 1, b = 15
-// and 32 hops, and by 5·10⁻¹³ for T = 3 and b = 14; it is 4.3·10⁻⁷ and 4.4·10⁻¹³.
+// PrintedFalseAlarm is that of the algorithm as it is printed: T+1 of the hops behind the first match. For T = 1, b =
+// 15 and 32 hops it is 4.3·10⁻⁷, and the paper's bound is 5·10⁻⁷. For T = 3 and b = 14 it is 4.4·10⁻¹³, and the bound
+// is 5·10⁻¹³.
 func (l *Loops) PrintedFalseAlarm(hops int) float64 {
 	q := 1 / float64(uint64(1)<<l.Bits)
 	alarm, ways := 0.0, 1.0 // to choose k of the hops behind the first
@@ -105,8 +108,8 @@ func (l *Loops) PrintedFalseAlarm(hops int) float64 {
 	return alarm
 }
 
-// Detection is the probability that a packet in a loop has been reported when it has passed so many hops, of which the
-// first lead were before the loop of length switches. Hashes that are equal by chance are left out.
+// Detection is the probability that a packet in a loop of length switches has been reported after so many hops. The
+// first lead of these were before the loop. Hashes that are equal by chance are left out.
 func (l *Loops) Detection(lead, length, hops int) float64 {
 	reported := 0.0
 	stored := make([]float64, hops+1) // probability that the hash of hop j is in the packet, and that it was not reported yet

@@ -11,8 +11,9 @@ package pint
 //   - High and low lane change places at every XOR. The value of the last writer is whole in the high lane; of an earlier one
 //     the last bit is left, wherever it is. Only the middle lane holds the XOR that was meant.
 //
-// The decoder script published with it starts one hop beyond the last. So it takes about one Baseline packet in k+1 for that
-// of a hop that does not exist, and looks for remainders of 8 in the middle lane; decoding here does neither.
+// The decoder script published with it starts one hop beyond the last. So it attributes about one Baseline packet in
+// k+1 to a hop that does not exist. It also expects remainders of 8 in the middle lane. The decoder here does
+// neither.
 const (
 	mininetBits = 13
 	highShift   = 5
@@ -45,8 +46,9 @@ func mininetWrites(p *Packet, i int) bool {
 	return g <= mininetFolds
 }
 
-// mininetValue gives contributions whose XOR is what the lanes hold in the end. The value of the last writer is whole in
-// the high lane; that of an earlier one went through the low lane, one bit wide, so that its last bit is left.
+// mininetValue returns contributions whose XOR is the final content of the lanes. The value of the last writer is
+// whole in the high lane. An earlier value went through the low lane, which is one bit wide, so that only its last
+// bit is left.
 func mininetValue(p *Packet, role Role, id uint32) uint32 {
 	mid, low := id&0xf<<midShift, id&1
 	switch role {

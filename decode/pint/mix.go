@@ -1,9 +1,9 @@
 package pint
 
-// mix is a keyed finaliser of 32 bits, so that processors and NICs do many at once: the three rounds of C. Wellons'
-// triple32. The second key enters behind the first round: two nodes differ by the same amount in every packet, and one key
-// alone gives pairs of nodes only 2³² ways to meet. Two rounds are too few: ids that differ in their highest bits alone had
-// the same 8 bits too often.
+// mix is a keyed finaliser of 32 bits, so that processors and NICs do many at once. It has the three rounds of C.
+// Wellons' triple32. The second key enters behind the first round. Otherwise two nodes would differ by the same
+// amount in every packet: one key alone gives pairs of nodes only 2³² ways to meet. Two rounds are too few: ids that
+// differ in their highest bits alone had the same 8 bits too often.
 func mix(k1, k2, x uint32) uint32 {
 	x += k1
 	x ^= x >> 17

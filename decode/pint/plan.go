@@ -259,9 +259,10 @@ func (p *Plan) Part(digest uint64, slot Slot) uint64 {
 	return digest >> slot.Shift & mask64(p.Queries[slot.Query].Bits)
 }
 
-// Write returns the digest of a packet after the switch at that hop, counted from 1. rnd is uniform; it rounds what one switch writes
-// alone, and sums. The largest and the smallest value along the path are rounded by a hash of the packet id instead, alike in all switches:
-// each of them with a coin of its own would keep the luckiest one's, which is too large or too small on average.
+// Write returns the digest of a packet after the switch at that hop, counted from 1. The uniform number rnd rounds
+// sums and values that one switch writes alone. The largest and the smallest value along the path are rounded by a
+// hash of the packet id instead, alike in all switches. With independent random numbers the luckiest one would stay,
+// which is too large or too small on average.
 func (p *Plan) Write(digest uint64, id uint32, hop int, v Values, rnd uint32) uint64 {
 	for _, slot := range p.Sets[p.Set(id)].Slots {
 		q := &p.Queries[slot.Query]

@@ -29,12 +29,12 @@ type Config struct {
 	Tau float64
 	P   []float64
 
-	// ValueBits is q, the width of raw values when digests carry fragments of them, F = ⌈q/b⌉ in all, instead of hashes.
-	// 0 means hashes of values that are known. The packet id chooses the fragment, all with the same probability.
+	// ValueBits is q, the width of raw values, if digests carry fragments of them instead of hashes, F = ⌈q/b⌉ in
+	// all. It is 0 for hashes of known values. The packet id chooses the fragment, all with the same probability.
 	ValueBits int
 
-	// Vectors takes the choice of writers from pseudo-random vectors with a bit for each hop, so that the set of writers
-	// costs a decoder O(log k) steps instead of O(k).
+	// Vectors chooses the writers by pseudo-random vectors with a bit for each hop. The set of writers then costs a
+	// decoder O(log k) steps instead of O(k).
 	Vectors bool
 }
 

@@ -56,8 +56,8 @@ var tofinoHashes = sync.OnceValue(func() *tofinoTables {
 	return t
 })
 
-// Tofino is the scheme of Tofino-PINT. high says that the hardware keeps the upper half of the CRC of the packet id to
-// choose the layer. Ask [Scheme.Known] whether the tables have the hashes of a packet.
+// Tofino is the scheme of Tofino-PINT. With high, the hardware chooses the layer by the upper half of the CRC of the
+// packet id. [Scheme.Known] reports whether the tables have the hashes of a packet.
 func Tofino(high bool) *Scheme {
 	c := Config{Hash: HashCRC, Bits: 32, Instances: 1, Tau: .5, P: []float64{.125}}
 	if high {

@@ -37,8 +37,8 @@ func (s *Scheme) Values(dst []uint32, p *Packet, role Role, values []uint32) {
 	}
 }
 
-// Match removes from a set, which has a bit for each of values in as many words as that takes, those whose Value is not
-// want: the candidates for a hop that cannot have written a digest. It spends little time where the set is empty.
+// Match removes from a set the candidates for a hop that cannot have written a digest: those whose Value is not want.
+// The set has a bit for each of values, in words of 64. It spends little time where the set is empty.
 func (s *Scheme) Match(set []uint64, p *Packet, role Role, values []uint32, want uint32) {
 	const words = 4 // at a time
 	var buf [64 * words]uint32

@@ -9,8 +9,8 @@ type layer struct {
 	// Hop i writes when its hash is at most limits[i-1].
 	limits [MaxHops]uint32
 
-	// The same bit by bit, for vectors. Hops in always write. The bits of the others' thresholds, the highest first,
-	// stand in planes, a bit for each hop; planes of zeros at the end are left out, but for a multiple of four.
+	// The same bit by bit, for vectors. Hops in always write. planes holds the bits of the others' thresholds, the
+	// highest first, a bit for each hop. Planes of zeros at the end are left out, up to a multiple of four.
 	always uint64
 	planes []uint64
 }
@@ -62,8 +62,8 @@ func (s *Scheme) Writes(p *Packet, i int) bool {
 	return false
 }
 
-// Writers is the set of hops whose values are in the digest after k hops, bit i-1 for hop i: for Baseline the last one
-// that wrote, otherwise all. For k above MaxHops it is that of MaxHops.
+// Writers is the set of hops whose values are in the digest after k hops, bit i-1 for hop i. For Baseline it is the
+// last writer, otherwise all. For k above MaxHops it is that of MaxHops.
 func (s *Scheme) Writers(p *Packet, k int) uint64 {
 	if k < 1 {
 		return 0
@@ -99,10 +99,10 @@ func (s *Scheme) writersOneByOne(p *Packet, k int) (set uint64) {
 	return set
 }
 
-// writersByVectors compares the hashes of all hops with their thresholds at once, bit by bit from the highest. After j
-// bits a hop is undecided with probability 2⁻ʲ, so that log₂k + 2 steps are enough on average; an XOR layer with p =
-// 2⁻ᵐ takes m, and is the AND of m vectors, or of their complements, as in the paper. For Baseline, only the last hop
-// counts: it is enough that nothing above it is undecided.
+// writersByVectors compares the hashes of all hops with their thresholds at once, bit by bit from the highest. After
+// j bits a hop is undecided with probability 2⁻ʲ, so that log₂k + 2 steps are enough on average. An XOR layer with p
+// = 2⁻ᵐ takes m, and is the AND of m vectors, or of their complements, as in the paper. For Baseline, only the last
+// hop counts: it is enough that no hop above it is undecided.
 func (s *Scheme) writersByVectors(p *Packet, k int) uint64 {
 	l := &s.layers[p.layer]
 	path := ^uint64(0) >> (MaxHops - k)

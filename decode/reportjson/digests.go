@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// Digests adds to the reports of PINT programs what their digests say: which hops wrote, and if it was one, which
-// of the nodes it can have been.
+// Digests adds to the reports of PINT programs the hops that wrote their digests. For a single writer it adds the
+// nodes that it can have been.
 type Digests struct {
 	mininet, tofino *pint.Scheme
 	nodes           []uint32

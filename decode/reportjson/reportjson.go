@@ -1,11 +1,13 @@
 // Package reportjson writes decoded reports as JSON, one object a report.
 //
 // Numbers are raw wire values, as integers of up to 64 bits. Addresses are strings, IPv6 in the short form of RFC
-// 5952. Bitmaps and opaque bytes are hex strings with 0x. A key is there only if the packet has the value, so there is
-// no null and no empty list; a block of a stack without any value is an empty object. Hops come first hop first.
+// 5952. Bitmaps and opaque bytes are hex strings with 0x. A key is there only if the packet has the value, so there
+// is no null and no empty list. A block of a stack without any value is an empty object. Hops are in the order of the
+// path.
 //
-// All of it is printed ASCII. It appends to the caller's bytes, without reflection or allocation. The command "hopscope decode" prints what it writes,
-// one object a line, and the recorded readings of captures that decoders are tested with are such lines.
+// All of it is printed ASCII. It appends to the caller's bytes, without reflection or allocation. The command
+// "hopscope decode" prints these objects, one a line. The recorded readings of captures, with which decoders are
+// tested, are such lines.
 package reportjson
 
 import (
@@ -35,7 +37,8 @@ const (
 	asOption
 )
 
-// member is a member of the object of a report: its key, with what separates it from the value before, and the column of its value.
+// member is a member of a report's object: its key, with the separator from the value before, and the column of its
+// value.
 type member struct {
 	key    string
 	column int

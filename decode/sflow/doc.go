@@ -1,3 +1,4 @@
-// Package sflow reads sFlow 5: flow samples, counter samples and discarded packets, each also in its expanded form, with the records
-// that say what happens inside a device. It allocates nothing; what it gives aliases the bytes that it read.
+// Package sflow reads sFlow 5: flow samples, counter samples and discarded packets, each also in its expanded form.
+// It reads the records about what happens inside a device. It allocates nothing, and its results alias the bytes that
+// it read.
 package sflow

@@ -378,7 +378,8 @@ func (s *Sample) ip(version uint8, x, src, dst []byte) bool {
 	return true
 }
 
-// Why is the name that the device has for the reason why the packet was discarded: of a trap, or of Linux; nil where it has none.
+// Why is the device's own name of the reason why the packet was discarded: that of a trap, or of Linux. It is nil if
+// there is none.
 func (s *Sample) Why() []byte {
 	if s.Has&HasTrap != 0 && len(s.Trap) > 0 {
 		return s.Trap

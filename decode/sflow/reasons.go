@@ -68,8 +68,8 @@ var byName = func() map[string]uint32 {
 	return m
 }()
 
-// BetterReason is the reason of a discarded packet by the name of a trap or of Linux ("tail_drop", "TCP_RESET"), where reason says nothing and
-// the name is that of one.
+// BetterReason is the reason of a discarded packet by the name of a trap or of Linux ("tail_drop", "TCP_RESET"). It
+// is reason unless that is unspecific and the name is known.
 func BetterReason(reason uint32, name []byte) uint32 {
 	if reason != firstReason && ReasonName(reason) != "" || len(name) > maxString {
 		return reason
@@ -93,8 +93,8 @@ func BetterReason(reason uint32, name []byte) uint32 {
 // Reasons is one more than the largest reason that has a name.
 const Reasons = firstReason + len(reasons)
 
-// ReasonCode is a reason in the 8 bits that reports have for one: 123 to 138 for the codes of ICMP, and from 139 on for those from 256 on.
-// Numbers without a name are 139, unknown.
+// ReasonCode is a reason in the 8 bits of a report's drop reason. Codes of ICMP are 123 to 138, and reasons from 256
+// on are 139 and above. Numbers without a name are 139, unknown.
 func ReasonCode(reason uint32) uint8 {
 	const icmp, first = uint32(123), 123 + uint32(len(icmpReasons))
 	switch {

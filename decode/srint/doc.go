@@ -5,12 +5,12 @@
 //
 // FORMAT.md draws both. No specification exists; the P4 programs and scripts of INT-path (T. Pan et al., "INT-path:
 // Towards Optimal Path Planning for In-band Network-Wide Telemetry", INFOCOM 2019) and of INT-Probe are the
-// definition. Where the paper and its program differ, the program counts: a route entry is the port less 1, and a
+// definition. Where the paper and its program differ, the program counts. A route entry is the port less 1, and a
 // 4-byte action id follows the labels.
 //
-// The decoders fill a [decode.Report] and allocate nothing. The encoders write what the sending host writes and, in
-// place, what a switch changes, byte for byte: [PopPort] and [PushLabel] for INT-path, [PopProbePort] and
-// [PushProbeLabel] for INT-Probe. Known bugs of the reference sender are not reproduced; they are errors here.
+// The decoders fill a [decode.Report] and allocate nothing. The encoders write what the sending host writes, byte for
+// byte. They also apply, in place, the changes of a switch: [PopPort] and [PushLabel] for INT-path, [PopProbePort]
+// and [PushProbeLabel] for INT-Probe. Known bugs of the reference sender are not reproduced; they are errors here.
 package srint
 
 // Numbers that recognise the formats. Both are private uses of numbers with other users.

@@ -18,7 +18,7 @@ var (
 	ErrPacket   = errors.New("not a probe") // a switch's step on bytes that are none
 )
 
-// AppendSRList appends the route of an INT-path probe: the ports that the packet leaves its switches by, first switch
+// AppendSRList appends the route of an INT-path probe. It is the list of egress ports of the switches, first switch
 // first, 1 to 16 each, at most 128. The 64 bytes are one big-endian number of 4-bit entries, port less 1, the first
 // in the low bits. There is no end mark: unused entries read as port 1. On error dst is returned as it was.
 func AppendSRList(dst []byte, ports []int) ([]byte, error) {
@@ -75,8 +75,8 @@ func AppendLabel(dst []byte, h *decode.Hop) []byte {
 	return be.AppendUint32(dst, uint32(last))
 }
 
-// path checks that an INT-path probe begins with its IPv4 header at frame[ip], with room for another label where grow
-// says so, and gives the place of the UDP header.
+// path checks that an INT-path probe has its IPv4 header at frame[ip], and room for another label of grow bytes. It
+// returns the place of the UDP header.
 func path(frame []byte, ip, grow int) (udp int, err error) {
 	const ipHeader = 20
 	if ip < 0 || len(frame) < ip+ipHeader+pathFixed || frame[ip] != 0x45 || frame[ip+9] != 17 {
@@ -98,8 +98,8 @@ func path(frame []byte, ip, grow int) (udp int, err error) {
 	return udp, nil
 }
 
-// PopPort does the first half of what a switch does to an INT-path probe: it takes the next entry off the route and
-// gives the port that the probe leaves by. The IPv4 header begins at frame[ip].
+// PopPort does the first half of what a switch does to an INT-path probe. It removes the next entry of the route and
+// returns it as the egress port. The IPv4 header begins at frame[ip].
 func PopPort(frame []byte, ip int) (port int, err error) {
 	udp, err := path(frame, ip, 0)
 	if err != nil {
@@ -114,10 +114,10 @@ func PopPort(frame []byte, ip int) (port int, err error) {
 	return port, nil
 }
 
-// PushLabel does the second half: it inserts h's label before the older ones and returns the longer frame, which uses
-// frame's memory if there is room. UDP and IPv4 length grow, the UDP checksum becomes 0, and 22 is subtracted from the
-// IPv4 checksum without one's complement carry, as the P4 program does; below 22 the result is therefore one too large
-// and the receiving host drops the probe.
+// PushLabel does the second half. It inserts h's label before the older ones and returns the longer frame, which uses
+// frame's memory if there is room. UDP and IPv4 length grow, and the UDP checksum becomes 0. As in the P4 program, 22
+// is subtracted from the IPv4 checksum without one's complement carry. If the checksum is below 22, the result is one
+// too large and the receiving host drops the probe.
 func PushLabel(frame []byte, ip int, h *decode.Hop) ([]byte, error) {
 	udp, err := path(frame, ip, labelLen)
 	if err != nil {
@@ -136,8 +136,8 @@ func PushLabel(frame []byte, ip int, h *decode.Hop) ([]byte, error) {
 	return frame, nil
 }
 
-// AppendProbe appends an INT-Probe frame from its EtherType on, as the sender writes it: the ports that the frame
-// leaves its switches by, first switch first, 0 to 255 each, at most 16. On error dst is returned as it was.
+// AppendProbe appends an INT-Probe frame from its EtherType on, as the sender writes it. The ports are the egress
+// ports of the switches, first switch first, 0 to 255 each, at most 16. On error dst is returned as it was.
 func AppendProbe(dst []byte, ports []int) ([]byte, error) {
 	if err := checkRoute(ports, MaxProbeHops, 0, MaxProbePort); err != nil {
 		return dst, err
@@ -163,9 +163,9 @@ func AppendProbeLabel(dst []byte, h *decode.Hop) []byte {
 	return be.AppendUint32(dst, h.DeqOccupancy&0xffffff)
 }
 
-// PopProbePort does the first half of what a switch does to an INT-Probe frame, whose EtherType is at frame[at]: it
-// takes the first entry off the route, and the route with it if that was the last one. It returns the shorter frame
-// and the port that it leaves by.
+// PopProbePort does the first half of what a switch does to an INT-Probe frame, whose EtherType is at frame[at]. It
+// removes the first entry of the route, and the route with its last entry. It returns the shorter frame and the
+// egress port.
 func PopProbePort(frame []byte, at int) ([]byte, int, error) {
 	if at < 0 || len(frame) < at+6 || binary.BigEndian.Uint16(frame[at:]) != TypeRoute {
 		return frame, 0, fmt.Errorf("%w: no route at byte %d", ErrPacket, at)
@@ -182,7 +182,7 @@ func PopProbePort(frame []byte, at int) ([]byte, int, error) {
 	return slices.Delete(frame, at+4, at+6), port, nil
 }
 
-// PushProbeLabel does the second half: it inserts h's label before the older ones, counts it, and returns the longer
+// PushProbeLabel does the second half. It inserts h's label before the older ones, counts it, and returns the longer
 // frame, which uses frame's memory if there is room.
 func PushProbeLabel(frame []byte, at int, h *decode.Hop) ([]byte, error) {
 	if at < 0 || len(frame) < at+4 {

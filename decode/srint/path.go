@@ -14,12 +14,12 @@ const pathHas = decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | de
 // headers before it. The caller has also rejected fragments and IPv4 options ("fragment", "options": switches that
 // forward these probes look at fixed places).
 //
-// The bytes in udp begin with the UDP header and end where the capture ends or earlier; length is how many the IP
-// header leaves for UDP, which is more than len(udp) when the capture was cut. Offsets of errors count from base, the
-// place of udp[0] in the frame. What r keeps aliases udp.
+// The bytes in udp begin with the UDP header and end where the capture ends or earlier. By the IP header UDP has
+// length bytes, which is more than len(udp) when the capture was cut. Offsets of errors count from base, the place of
+// udp[0] in the frame. The values in r alias udp.
 //
-// A UDP length that is no multiple of labels is an error, unless lenient is set: the reference receiver ignores up to
-// 21 bytes behind the last whole label and reads the action id there, and so does DecodePath then.
+// A UDP length that is no multiple of labels is an error, unless lenient is set. The reference receiver ignores up to
+// 21 bytes behind the last whole label and reads the action id there. So does DecodePath if lenient.
 func DecodePath(r *decode.Report, udp []byte, length, base int, lenient bool) {
 	r.Format, r.Kind = decode.INTPath, decode.KindProbe
 	reject := func(why decode.Reason) { r.Fail(decode.INTPath, "udp_length", base+4, why) }
@@ -45,8 +45,8 @@ func DecodePath(r *decode.Report, udp []byte, length, base int, lenient bool) {
 	}
 }
 
-// DecodePathPayload is DecodePath for a probe that a socket received: payload is what the kernel found behind the UDP
-// header, as far as there was memory for it, and length how much there was. Offsets of errors count from payload[0].
+// DecodePathPayload is DecodePath for a probe that a socket received. The UDP payload has length bytes, of which
+// payload is the part that fits the buffer. Offsets of errors count from payload[0].
 func DecodePathPayload(r *decode.Report, payload []byte, length int, lenient bool) {
 	r.Format, r.Kind = decode.INTPath, decode.KindProbe
 	if why := pathPayload(r, payload, length, lenient); why != 0 {
@@ -102,8 +102,8 @@ func pathPayload(r *decode.Report, b []byte, size int, lenient bool) decode.Reas
 	return 0
 }
 
-// readLabel reads a label: device 8 bits, ingress port 9, egress port 9, ingress time 48, enqueue time 32, depth at
-// enqueue 19, time in the queue 32, depth at dequeue 19. The times are the switch's own.
+// readLabel reads a label in bits: device 8, ingress port 9, egress port 9, ingress time 48, enqueue time 32, depth
+// at enqueue 19. Then follow time in the queue 32, depth at dequeue 19. The times are the switch's own.
 func readLabel(h *decode.Hop, b *[labelLen]byte) {
 	be := binary.BigEndian
 	w0, w1, w2 := be.Uint64(b[0:]), be.Uint64(b[8:]), be.Uint64(b[14:]) // bits 0 to 63, 64 to 127, 112 to 175

@@ -101,8 +101,9 @@ func readRoute(r *decode.Report, data []byte, length, base int) (n int, probe bo
 	return n + 2, true
 }
 
-// readProbeLabel reads a label: switch id 1 byte, ingress port 1, egress port 1, reserved 1, ingress time 6, egress
-// time 6, enqueue time 4, reserved 1, depth at enqueue 3, time in the queue 4, reserved 1, depth at dequeue 3.
+// readProbeLabel reads a label in bytes: switch id 1, ingress port 1, egress port 1, reserved 1, ingress time 6,
+// egress time 6. Then follow enqueue time 4, reserved 1, depth at enqueue 3, time in the queue 4, reserved 1, depth
+// at dequeue 3.
 func readProbeLabel(h *decode.Hop, b *[probeLabelLen]byte) {
 	be := binary.BigEndian
 	h.Has, h.TimeBits = probeHas, 48

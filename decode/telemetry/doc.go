@@ -1,6 +1,6 @@
-// Package telemetry reads and writes the P4.org telemetry report format, versions 0.5 (2017-11-10), 1.0 (2018-04-20) and 2.0
-// (2020-10-08): the headers that a node puts around a packet, or a part of one, when it reports about it. What is inside (a
-// packet, with or without an INT stack) is for other packages; [Inner] says where it is.
+// Package telemetry reads and writes the P4.org telemetry report format, versions 0.5 (2017-11-10), 1.0 (2018-04-20)
+// and 2.0 (2020-10-08). These are the headers of a node's report, before a packet or a part of one. Their content, a
+// packet with or without an INT stack, is for other packages. [Inner] is its place.
 //
 // Readings taken where the specifications leave a choice:
 //

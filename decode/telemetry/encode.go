@@ -27,13 +27,13 @@ const (
 // GroupLen is the size of the header that a datagram with reports 2.0 begins with.
 const GroupLen = 8
 
-// ToEnd is the Report Length of 2.0 that means up to the end of the datagram: such a report is the last one, and has at
-// least so many words behind its first one.
+// ToEnd is the Report Length of 2.0 that means up to the end of the datagram. Such a report is the last one, and has
+// at least ToEnd words behind its first one.
 const ToEnd = 0xff
 
 // Header holds the fields of a report before the packet that it is about, in any of the three versions.
 type Header struct {
-	// HWID, Seq, NodeID and Time stand in each report 0.5 and 1.0; with 2.0 the first three are in the header of the
+	// HWID, Seq, NodeID and Time are in each report 0.5 and 1.0. With 2.0 the first three are in the header of the
 	// group, and there is no time.
 	HWID   uint8
 	Seq    uint32
@@ -43,8 +43,8 @@ type Header struct {
 	Flags decode.Flags // Dropped, Congested, Tracked; with 2.0 Transit
 	Inner InnerType    // what is appended behind the header; with 0.5 always Ethernet
 
-	// Metadata chooses the values of Hop that the header has, by the MD bits: 1.0 has the values whose bits it knows,
-	// 0.5 has interfaces with either drop reason or queue and egress time whatever Metadata says.
+	// Metadata chooses the values of Hop that the header has, by the MD bits. A header 1.0 has the values whose bits
+	// it defines. A header 0.5 ignores Metadata: it has interfaces with either drop reason or queue and egress time.
 	Metadata   uint16
 	Hop        decode.Hop
 	DropReason uint8
@@ -171,8 +171,8 @@ func Append05(dst []byte, h *Header) []byte {
 	return packet.AppendBlock(dst, packet.INT05, MDQueue|MDEgressTime, &h.Hop)
 }
 
-// SequenceAt returns where the sequence number stands in a datagram of reports of any version, and how wide it is as a mask,
-// and returns the hardware id: what is needed to number recorded datagrams anew. B must hold a whole header.
+// SequenceAt returns the place of the sequence number in a datagram of reports of any version, its width as a mask,
+// and the hardware id. Recorded datagrams are renumbered by these. b must hold a whole header.
 func SequenceAt(b []byte) (at int, mask uint32, hwID uint8) {
 	switch b[0] >> 4 {
 	case 2:

@@ -46,9 +46,10 @@ func (rd *Reader) Start(opts *Options, data []byte, at, end int) {
 	rd.opts, rd.data, rd.pos, rd.end, rd.count, rd.bad = opts, data, at, end, 0, false
 }
 
-// Next reads the next report into r, which must be empty, and says in in what is inside. It reports whether there is
-// another one to read. Where a capture ends before the last report of a group, one more stands for all that are missing:
-// it has what the group's header says, and the flag that it is cut. What the header says of the reporting node itself becomes the only hop of r.
+// Next reads the next report into r, which must be empty, and sets in to the place and type of its content. It
+// reports whether there is another one to read. If a capture ends before the last report of a group, one more stands
+// for all missing ones. It has the values of the group's header, and the flag Truncated. The header's values about
+// the reporting node itself become the only hop of r.
 func (rd *Reader) Next(r *decode.Report, in *Inner) (more bool) {
 	*in = Inner{}
 	r.Format = format
@@ -109,7 +110,8 @@ func (rd *Reader) missing(r *decode.Report, at, n int, field string) {
 	r.Flags |= decode.Truncated
 }
 
-// Doubt says that the report which Next gave last failed for what is inside of it, or before: later ones of its group have to show more that they are reports.
+// Doubt records that the last report of Next failed because of its content, or before it. Later reports of its group
+// then need more evidence that they are reports.
 func (rd *Reader) Doubt() { rd.bad = true }
 
 func (rd *Reader) sequence(r *decode.Report, seq uint32, bits uint8) {
@@ -200,7 +202,8 @@ func (rd *Reader) report05(r *decode.Report, in *Inner) {
 // HopLen05 is the bytes of a hop of [Hop05].
 const HopLen05 = 4 + 16
 
-// Hop05 reads the hop of a postcard of report 0.5 into the last of hops: the time of the header, and the header of the switch behind it.
+// Hop05 reads the hop of a postcard of report 0.5 into the last of hops. The slice b holds the time of the header,
+// and the header of the switch behind it.
 func Hop05(hops []decode.Hop, b []byte, _ int) {
 	be, h := binary.BigEndian, &hops[len(hops)-1]
 	b = b[:HopLen05]
@@ -211,8 +214,8 @@ func Hop05(hops []decode.Hop, b []byte, _ int) {
 	packet.AddTime32(h, decode.HopEgressTime, &h.EgressTime, be.Uint32(b[16:]))
 }
 
-// loss reads the loss summary of Intel host INT: two hops, the source with the interface that the packets left by and
-// the sink with the one that they should have come in by.
+// loss reads the loss summary of Intel host INT as two hops. The source has the egress interface of the packets, and
+// the sink the ingress interface at which they were expected.
 func (rd *Reader) loss(r *decode.Report, in *Inner, x []byte) {
 	be := binary.BigEndian
 	in.Type, in.StandIn = InnerIPv4, true
@@ -307,8 +310,8 @@ func (rd *Reader) cut10(r *decode.Report, b []byte) {
 	rd.sequence(r, be.Uint32(b[8:]), 32)
 }
 
-// AddMetadata10 reads the optional metadata of report 1.0 §3.1, one word of x for each bit of md, into a hop of r, whose node and time are
-// those of its header.
+// AddMetadata10 reads the optional metadata of report 1.0 §3.1 into a hop of r, one word of x for each bit of md. The
+// hop has the node and the time of r's header.
 func AddMetadata10(r *decode.Report, md uint32, x []byte) {
 	be, hop := binary.BigEndian, OwnHop(r)
 	packet.AddTime32(hop, decode.HopIngressTime, &hop.IngressTime, r.HeaderTime)

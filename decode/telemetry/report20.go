@@ -107,8 +107,8 @@ func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 	return more
 }
 
-// reservedIn reports whether the main contents of an INT report at the start of b, which are there, have reserved bits, or fewer bytes of metadata than they have
-// bits of a domain.
+// reservedIn reports whether the main contents of an INT report at the start of b have reserved bits. It is also true
+// if they have fewer bytes of metadata than bits of a domain.
 func reservedIn(b []byte, mdLength int) bool {
 	md, ds := binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[4:])
 	return md&mdReserved != 0 || binary.BigEndian.Uint16(b[2:]) != 0 && 4*(packet.Words(packet.INT2, md)+bits.OnesCount16(ds)) > mdLength
