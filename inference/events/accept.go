@@ -32,13 +32,13 @@ type subjectOfKind struct {
 
 // accepter is a detector with findings about levels.
 type accepter interface {
-	// accept makes what an open finding found the usual state and gives the place at which the finding is kept; nil if the finding is of
-	// another detector.
+	// accept makes the condition of an open finding the usual state. It returns the place at which the finding is kept,
+	// or nil if the finding is of another detector.
 	accept(f *inference.Finding) **inference.Finding
 }
 
-// Accept makes what findings found the usual state from the next window on, for the findings that are open then or later and that began
-// before they were accepted. It replaces what was accepted before.
+// Accept makes the conditions of findings the usual state from the next window on. It applies to findings that are open
+// then or later and that began before they were accepted. It replaces what was accepted before.
 func (d *Detector) Accept(all []Acceptance) {
 	if len(all) == 0 {
 		d.accepted = nil

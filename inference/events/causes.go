@@ -96,9 +96,9 @@ func (d *Detector) Scene() *cause.Scene {
 	return nil
 }
 
-// The state of a grouper: windows<n> last id<n> findings without a cause<n> { finding as one that is open, end<n>, born<n>,
-// late<n> (from version 14), quiet<n>, hops } causes<n> { finding, fits, last<n> quiet<n> born<n>, open evidence, kinds, flows, hops, signs
-// of elements (from version 5) }.
+// The state of a grouper: windows<n> last id<n> findings without a cause<n> { finding as one that is open, end<n>,
+// born<n>, late<n> (from version 14), quiet<n>, hops }. Then causes<n> { finding, fits, last<n> quiet<n> born<n>, open
+// evidence, kinds, flows, hops, signs of elements (from version 5) }.
 
 func (x *causes) Code(c *subject.Coder) {
 	g := &x.grouper

@@ -5,8 +5,8 @@ import (
 	"github.com/hopscope/hopscope/inference/events/ways"
 )
 
-// A detector is a file of its own, or a package below this one, and what this file says of it: its place among the others, and the
-// version of the state. Its settings with their defaults are in package subject.
+// A detector is a file or a package below this one, and a line in this file. The line states its place among the others
+// and the version of the state. Its settings with their defaults are in package subject.
 
 // detectors makes all of them, in the order in which they publish their findings.
 func detectors(j *subject.Journal) []detector {
@@ -33,7 +33,10 @@ func detectors(j *subject.Journal) []detector {
 // stateVersion goes up when detectors are added or left out, and when what one of them remembers changes.
 const stateVersion = 14
 
-// oldestVersion is the oldest one that is read, so that programs of two versions can take turns. What version 2 remembered of
-// hops is of no use to the present detector: its open findings end, and hops are learnt anew. Before version 5 there are no signs of causes and no outages, before version 6 no uses of hops, before version 8 no counts of interfaces; before version 10 the node with the id 0, among those whose reports are not complete, is none; before version 11 findings have no paths, before version 12 they do not say
-// whether they rest, before version 13 there are no paths of probes, and before version 14 findings without a cause begin when they are found.
+// oldestVersion is the oldest version that is read, so that programs of two versions can take turns. The hops of
+// version 2 are of no use to the present detector: their open findings end, and hops are learnt anew. Missing before
+// version 5: signs of causes and outages. Before version 6: uses of hops. Before version 8: counts of interfaces.
+// Before version 10: the node with the id 0, among those with incomplete reports. Before version 11: paths of findings.
+// Before version 12: whether findings rest. Before version 13: paths of probes. Before version 14, findings without a
+// cause begin when they are found.
 const oldestVersion = 2

@@ -61,8 +61,8 @@ func (d *Detector) Step(w *inference.Window) []inference.Finding {
 	return d.journal.Published
 }
 
-// Mark says of the hops and the paths of probes of a window whether they were judged, and of hops whether they are younger than their statistics need. The window is the last
-// that was taken, or one with the same ones.
+// Mark marks the hops and the paths of probes of a window as judged or not. It also marks hops that are younger than
+// their statistics need. The window is the last that was taken, or one with the same ones.
 func (d *Detector) Mark(w *inference.Window) {
 	for i := range w.Hops {
 		if h := d.hops.Index[w.Hops[i].HopKey]; h != nil {
@@ -106,8 +106,9 @@ func (d *Detector) Stats() Stats {
 	return s
 }
 
-// Refused counts what Stats does not, since the detector was made: links, interfaces and losses of flows that were not judged in a window
-// for want of a place, and changes and faults of flows that have no finding of their own.
+// Refused returns two counts since the detector was made that are not in Stats. Unjudged counts links, interfaces and
+// losses of flows that were not judged in a window for want of a place. Unlisted counts changes and faults of flows
+// that have no finding of their own.
 func (d *Detector) Refused() (unjudged, unlisted uint64) {
 	return d.journal.Unjudged, d.journal.Unlisted
 }

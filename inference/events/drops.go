@@ -91,9 +91,9 @@ func (d drops) Step(w *inference.Window) {
 // outletDrops are the packets that a node has to drop in a window so that the port where they were to leave is looked for.
 const outletDrops = 10
 
-// outlet gives the interface by which nearly all packets that a node dropped for a reason were to leave, if it drops nine of ten; 0 without one. So few
-// packets pass it that their latencies show nothing. One that is known remains while half of the packets were to leave there. A packet that is dropped
-// has a hop record without a latency.
+// outlet returns the interface by which nearly all packets that a node dropped for a reason were to leave, if it drops
+// nine of ten. It returns 0 without one. So few packets pass it that their latencies show nothing. A known outlet
+// remains while half of the packets were to leave there. A packet that is dropped has a hop record without a latency.
 func outlet(w *inference.Window, s *inference.DropStats, known uint32) uint32 {
 	if s.Count < outletDrops {
 		return known
@@ -112,8 +112,8 @@ func outlet(w *inference.Window, s *inference.DropStats, known uint32) uint32 {
 	return 0
 }
 
-// dropped is the least share of a node's packets that it dropped for a reason; 0 where no hop of it was reported, so that the packets
-// that passed are unknown.
+// dropped returns the least share of a node's packets that it dropped for a reason. It is 0 if no hop of the node was
+// reported, so that the packets that passed are unknown.
 func dropped(w *inference.Window, s *inference.DropStats) float64 {
 	hops := w.Hops
 	if n := len(hops); n > 0 && hops[n-1].Other {

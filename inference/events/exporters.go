@@ -13,8 +13,8 @@ import (
 const (
 	// silenceError is the probability of a pause by the exporter's own history below which it is silence.
 	silenceError = 1e-6
-	// habitWithin is the time, in ns, within which a silence with a finding has to come back to be one of the exporter's pauses: that
-	// of an exporter which sleeps at night comes back within a day and a half.
+	// habitWithin is the time, in ns, within which a silence with a finding has to recur to be one of the exporter's
+	// pauses. The silence of an exporter that sleeps at night recurs within a day and a half.
 	habitWithin = 36 * 3600e9
 	// The history of exporters that their tracker has forgotten is kept for absentWindows, of maxAbsent at most.
 	absentWindows = 60480

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// A flow has a place as long as it is judged in more than two thirds of the windows, and for so many windows when it is
-	// known for long. One that is busy in a window now and then loses its place with the next one, and those at the edge keep theirs.
+	// A flow has a place as long as it is judged in more than two thirds of the windows. A flow that is known for long
+	// keeps it for stayMost windows. One that is busy in a window now and then loses its place with the next one, and
+	// those at the edge keep theirs.
 	stayMost, stayLess = 180, 2
 	// A finding ends after so many windows that say nothing.
 	blankFor = 12
@@ -20,8 +21,8 @@ const (
 	usualWindows = 81
 )
 
-// flows finds flows whose latency is not what it was: what the hops on their way add to it. A flow that is a small part of the
-// packets of a hop can be slow there, and neither the median nor the 99th percentile of the hop shows it.
+// flows finds flows whose latency changed: the sum that the hops on their way add. A flow that is a small part of the
+// packets of a hop can be slow there. Neither the median nor the 99th percentile of the hop shows it.
 type flows struct {
 	*subject.Table[decode.FlowKey, busy]
 	hops   *hops
@@ -145,8 +146,8 @@ func (x *flows) addWindow(b *busy, f *inference.FlowStats, sum detect.Window, wa
 	x.judge(b, f, &sum)
 }
 
-// slowHop reports whether a hop of a flow is slow by its own history: a flow that is not known yet would learn the fault as what is usual, and its end
-// as a finding.
+// slowHop reports whether a hop of a flow is slow by its own history. A flow that is not known yet would learn the
+// fault as usual, and its end as a finding.
 func (x *flows) slowHop(f *inference.FlowStats) bool {
 	for i := range f.Hops {
 		h := x.hops.Index[f.Hops[i].HopKey]
@@ -220,8 +221,8 @@ func (b *busy) learn(f *inference.FlowStats) {
 	}
 }
 
-// blame gives the hops that a change comes from: those with at least a quarter of it, in path order, and the place of the one that
-// has most of it, -1 if none has half.
+// blame returns the hops that a change comes from: those with at least a quarter of it, in path order. The result most
+// is the place of the hop with the largest part, -1 if none has half.
 func (b *busy) blame(f *inference.FlowStats, found *detect.Finding) (hops []inference.HopKey, most int) {
 	most = -1
 	if len(b.usual) != len(f.Hops) {

@@ -52,8 +52,8 @@ func (x former) addOpen(f *inference.Finding) {
 	}
 }
 
-// readVersion2 reads what version 2 wrote: changes of paths and hops, of which the open findings are kept, and drops, digests and
-// exporters, which are as they were.
+// readVersion2 reads a state of version 2. It keeps the open findings of paths and hops. Drops, digests and exporters
+// are as they were.
 func readVersion2(c *subject.Coder) {
 	var kept former
 	var drops, digests, exporters subject.Coded

@@ -188,7 +188,8 @@ func (x *hops) cover(h *hop, s *inference.HopStats, windows *[statistics]detect.
 	}
 }
 
-// times is how many times as long windows would have to be for half of the hops with too few records to have twice as many as are enough.
+// times returns a factor for the length of windows. It would give half of the hops with too few records twice as many
+// as are enough.
 func (x *hops) times() uint64 {
 	if len(x.few) == 0 {
 		return 0

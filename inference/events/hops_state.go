@@ -5,8 +5,8 @@ import (
 	"github.com/hopscope/hopscope/inference/events/subject"
 )
 
-// What is remembered of a hop: for each statistic whether it is used, and then the bytes of package detect behind their
-// length and the open finding; before version 6 the finding of its silence; what is known of packets that wait.
+// The state of a hop: for each statistic whether it is used, the length and bytes of package detect, and the open
+// finding. Before version 6 the finding of its silence follows. Then come the values about packets that wait.
 
 func codeHopState(c *subject.Coder, h *hop) {
 	for i := range h.series {

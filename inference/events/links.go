@@ -11,14 +11,14 @@ import (
 	"github.com/hopscope/hopscope/inference/events/subject"
 )
 
-// transits finds links on which packets take longer than before, by the times at which both ends report them. The clocks of two
-// switches differ, and run apart. Their difference is added to the times of one direction and taken from those of the other: the sum
-// of both directions is judged, which is independent of the clocks, whatever is done to them. The least times of the two directions
-// are not of the same moment; how fast the clocks run apart is learnt from the difference of the directions, and taken out. This
-// difference also shows the direction.
+// transits finds links on which packets take longer than before, by the times at which both ends report them. The
+// clocks of two switches differ, and run apart. Their difference is added to the times of one direction and subtracted
+// from those of the other. So the sum of both directions is judged, which is independent of the clocks, even if they
+// are set. The least times of the two directions are not of the same moment. The rate at which the clocks run apart is
+// learnt from the difference of the directions, and subtracted. This difference also shows the direction.
 //
-// What is judged moves only as far as three windows agree that it has to: a packet that waited, windows with long packets only, or
-// a clock that was set within a window are seen once or twice.
+// The judged value is the change that the last three windows all support. A packet that waited, windows with long
+// packets only, or a clock that was set within a window appear once or twice.
 type transits struct {
 	*subject.Table[inference.LinkKey, transit]
 	cfg detect.Config // of the present window
@@ -163,10 +163,10 @@ func (x *transits) feed(l *transit, k inference.LinkKey, w detect.Window) {
 	}
 }
 
-// bounds are those of the sum of both directions in the last windows. How fast the clock of the peer runs ahead of that of the
-// node is half the slope of the difference of the directions: as a rule the median of the slopes from window to window, and
-// around a clock that is set, or begins to run otherwise, that of a window and its neighbours. What is judged follows only
-// where all of them agree that it moved.
+// bounds returns bounds of the sum of both directions in the last windows. The clock of the peer runs ahead of that of
+// the node at half the slope of the difference of the directions. As a rule the slope is the median of the slopes from
+// window to window. Around a clock that is set, or changes its rate, it is that of a window and its neighbours. The
+// judged value follows only if all of them agree that it moved.
 func (l *transit) bounds(period uint64) (low, high float64) {
 	var slopes, sorted [transitMarks]float64
 	list := sorted[:0]

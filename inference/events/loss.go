@@ -6,22 +6,23 @@ import (
 	"github.com/hopscope/hopscope/inference/events/subject"
 )
 
-// Whether an exporter loses too much is a test: the hypothesis is that each of its numbers is lost with a probability of
-// at most θ, the settings' loss_ratio. Against it stand lossScales others, ratios that are spread evenly on a logarithmic
-// scale between θ and nearly all. Each has a score, the logarithm of how much more likely the numbers are under it, which
-// begins anew wherever it would fall below 0 (a CUSUM). Under the hypothesis e^score is a supermartingale between these
-// beginnings, so that the mean time until one of the scores reaches ln(lossScales/lossError) is at least 1/lossError
-// windows (Shin, Ramdas, Rinaldo, "E-detectors", 2024). This holds for any number of reports in each window, however it
-// changes. A score that has reached that limit is a lower bound above θ for the ratio of what was lost since it began.
+// A test decides whether an exporter loses too much. The hypothesis is that each of its numbers is lost with a
+// probability of at most θ, the settings' loss_ratio. The lossScales alternatives are ratios spread evenly on a
+// logarithmic scale between θ and nearly all. Each has a score, the logarithm of how much more likely the numbers are
+// under it. The score begins anew wherever it would fall below 0 (a CUSUM). Under the hypothesis e^score is a
+// supermartingale between these beginnings. So the mean time until one of the scores reaches ln(lossScales/lossError)
+// is at least 1/lossError windows (Shin, Ramdas, Rinaldo, "E-detectors", 2024). This holds for any number of reports in
+// each window, however it changes. A score that has reached that limit gives a lower bound above θ for the ratio of
+// losses since the score began.
 const (
 	lossScales = 8
 	// lossError bounds the false findings a window, where loss_ratio of an exporter's numbers are lost.
 	lossError = 1e-6
-	// lossLast is the number of windows whose reports may stand beside the losses of the present one: a number is counted as lost
-	// seconds after the reports around it came.
+	// lossLast is the number of windows whose reports may accompany the losses of the present one. A number is counted
+	// as lost seconds after the reports around it came.
 	lossLast = 3
-	// fallen is the factor by which the ratio is below the finding's lower bound when the loss is over, and fallenScore
-	// the score that shows it: one in a hundred would be so by chance, if it were not.
+	// fallen is the factor by which the ratio is below the finding's lower bound when the loss is over. fallenScore is
+	// the score that shows it. Otherwise one in a hundred would reach it by chance.
 	fallen      = 3
 	fallenScore = 4.6
 	// calmEnd is how many windows of that are enough where losses come in bursts, of which it takes many to see that there are fewer.
@@ -81,8 +82,8 @@ func (b *bursts) add(lost int64, reports uint64) {
 	b.squares += float64(lost) * float64(lost) / float64(n)
 }
 
-// size is the variance of the windows' losses over what it would be if reports were lost one by one: about the size of
-// the bursts in which they are.
+// size returns the variance of the windows' losses over the variance of reports lost one by one. It is about the size
+// of the bursts of losses.
 func (b *bursts) size() float64 {
 	if b.windows < 2 || b.lost <= 0 {
 		return 1

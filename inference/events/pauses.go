@@ -8,15 +8,14 @@ import (
 	"github.com/hopscope/hopscope/inference/events/subject"
 )
 
-// pauses is how an exporter usually pauses: of its windows with reports, how many were followed by a pause of at least 1,
-// 2, 4, 8 and so on windows. Old ones fade.
+// pauses is the history of an exporter's pauses. It counts how many of its windows with reports were followed by a
+// pause of at least 1, 2, 4, 8 and so on windows. Old ones fade.
 //
-// The chance of a pause is the product of the steps from each length to twice that: the share of those pauses of a length
-// that went on so long. Where there are few or none, a step is continued from the one before it in two ways. If reports
-// come at random, a pause has no memory, and each step is the square of the one before it. If pauses have no typical
-// length, as those of senders that are switched on and off by people, steps are equal. Both are weighed by how well they
-// foretell the steps that are known. What is known of a step joins what was foretold of it, which counts as much as one
-// pause.
+// The chance of a pause is the product of the steps from each length to twice that. A step is the share of pauses of a
+// length that went on so long. Where there are few or none, a step is continued from the one before it in two ways. If
+// reports come at random, a pause has no memory, and each step is the square of the one before it. If pauses have no
+// typical length, as of senders that people switch on and off, steps are equal. Both are weighed by how well they
+// predict the known steps. The counts of a step are combined with its prediction, which counts as much as one pause.
 type pauses struct {
 	windows float64 // with reports
 	longer  [pauseLevels]float64
@@ -52,8 +51,8 @@ func (p *pauses) add(length int) {
 	}
 }
 
-// tail is how a history goes on: the logarithm of the chance of a pause of at least 1, 2, 4 and so on windows in both ways,
-// and how much each way counts.
+// tail is the extrapolation of a history. It holds the logarithm of the chance of a pause of at least 1, 2, 4 and so on
+// windows in both ways, and the weight of each way.
 type tail struct {
 	log    [2][pauseLevels]float64
 	weight [2]float64

@@ -70,8 +70,8 @@ func (d *Detector) code(sc *state.Coder) {
 	}
 }
 
-// codeParts codes what the detectors remember. Before version 6 there was none of the use of hops, before version 8 none of the counts of interfaces, before version 13
-// none of the paths of probes.
+// codeParts codes the states of the detectors. Uses of hops are missing before version 6, counts of interfaces before
+// version 8, and paths of probes before version 13.
 func codeParts(c *subject.Coder) {
 	var hops *subject.Table[inference.HopKey, hop]
 	for _, s := range c.States {

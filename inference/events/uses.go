@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/inference/events/subject"
 )
 
-// uses finds hops that no packets pass any more. When packets pass a hop is remembered for longer than what they find there, so that the
-// night and the weekend are known of one whose history is forgotten meanwhile.
+// uses finds hops that no packets pass any more. The times at which packets pass a hop are remembered for longer than
+// its statistics. So nights and weekends remain known for a hop whose history is forgotten meanwhile.
 type uses struct {
 	*subject.Table[inference.HopKey, use]
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/hopscope/hopscope/inference/events/subject"
 )
 
-// Packets wait for each other on every line, and on one that few packets use it is one packet in a while that waits for one
-// other. So what a packet takes to be sent is learnt from windows in which most packets found an empty queue and some found
-// one or two packets there. It is added to latencies before they are compared: a change of less is none.
+// Packets wait for each other on every line. On a line with few packets, now and then one packet waits for one other.
+// So the sending time of a packet is learnt from windows in which most packets found an empty queue and some found one
+// or two packets there. It is added to latencies before they are compared, so a change of less is ignored.
 
 const (
 	fullPacket = 1500 // bytes
@@ -91,8 +91,8 @@ func (w *waiting) addTime(t float64) {
 	w.seen = min(w.seen+1, waitSamples)
 }
 
-// settle learns the greatest time of the windows that were judged, unless one is pending: a time that may not come again is not the usual
-// one. It reports whether it learnt something.
+// settle learns the greatest time of the judged windows, unless one is pending: a time that may not come again is not
+// the usual one. It reports whether it learnt something.
 func (w *waiting) settle(later float64, pending bool) bool {
 	w.pendingTime = max(w.pendingTime, later)
 	if pending || w.pendingTime == 0 {

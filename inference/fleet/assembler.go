@@ -26,10 +26,11 @@ type Assembled struct {
 	Bad     []*recordError
 }
 
-// Assembler puts the slices of windows together: the records of the one partition of series, in the order of the log. A window is
-// whole when each slice has published it or a later one, and windows come in the order of their labels. Values are kept as they came,
-// compressed, until then, or read again where they have more bytes than MaxHeld. A slice that is published again after its window was
-// whole, with a greater revision, makes the window pending: it can be made again from the log.
+// Assembler combines the slices of windows. It reads the records of the one partition of series, in the order of the
+// log. A window is whole when each slice has published it or a later one, and windows come in the order of their
+// labels. Until then values are kept as they came, compressed, or read again where they have more bytes than MaxHeld. A
+// slice may be published again, with a greater revision, after its window was whole. The window is then pending: it can
+// be made again from the log.
 type Assembler struct {
 	cfg      Options
 	codec    *Codec

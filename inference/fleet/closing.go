@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// completes reports whether a collector has sent all of a window: each of its runs that sent anything, and that of the
-// roster if it is named.
+// completes reports whether a collector has sent all of a window. Each of its runs that sent anything must be complete,
+// and the run of the roster, if it is named, must be among them.
 func (w *openWindow) completes(name string, boot uint64, reports bool) bool {
 	if w == nil {
 		return false
@@ -33,7 +33,8 @@ type expectation struct {
 	pseudo   bool
 }
 
-// expected gives the collectors that have to have a part in the window that ends at end, by name. w is that window, nil if none has yet.
+// expected returns the collectors that have to have a part in the window that ends at end, by name. The argument w is
+// that window, nil if none has yet.
 func (g *Gate) expected(end int64, w *openWindow) []expectation {
 	// Whose name is in several of these is asked of the roster.
 	delivered := map[string]bool{} // by name: all that it sent of w is there
@@ -91,9 +92,9 @@ func (g *Gate) expected(end int64, w *openWindow) []expectation {
 	return slices.CompactFunc(out, func(a, b expectation) bool { return a.name == b.name })
 }
 
-// Due returns the head of the record that closes a window now, if one is to be written. The caller writes it; until it is read back,
-// Due returns it again once a window. Call it only when the partition was read to its end: what is in the log and was not read yet
-// has not come, as far as a gate knows.
+// Due returns the head of the record that closes a window now, if one is to be written. The caller writes it; until it
+// is read back, Due returns it again once a window. Call it only when the partition was read to its end, since for a
+// gate a record that was not read yet has not come.
 func (g *Gate) Due(now int64) (Head, bool) {
 	end := int64(0)
 	if len(g.open) > 0 {

@@ -39,8 +39,8 @@ type Codec struct {
 	plain  []byte
 }
 
-// NewCodec makes a codec that reads values of at most most bytes when they are not compressed (maxValue if most is 0) and
-// partials within the limits.
+// NewCodec makes a codec. It reads values of at most most bytes when they are not compressed (maxValue if most is 0),
+// and partials within the limits.
 func NewCodec(most int, limits window.Limits) *Codec {
 	if most <= 0 {
 		most = maxValue

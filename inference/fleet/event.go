@@ -37,8 +37,8 @@ var (
 	errAhead   = errors.New("it closes a window that no collector can be in")
 )
 
-// LeftOut reports whether a record that was refused for a reason could be read, and is one of its sender: it came too late, or there was
-// no room for it.
+// LeftOut reports whether a record that was refused for a reason could be read, and belongs to its sender. It came too
+// late, or there was no room for it.
 func LeftOut(err error) bool {
 	for _, reason := range []error{ErrOld, ErrFull, ErrFuture, errMembers} {
 		if errors.Is(err, reason) {

@@ -27,17 +27,17 @@ type Expected struct {
 	Windows, Reports []uint64
 }
 
-// Gate closes the windows of a partition of windows or reports. Records are added in the order of the log. What it says of
-// them follows from them alone, so that all readers of the log see the same windows close alike, with the same records; the
-// clock and the roster only say when to write the record that closes a window.
+// Gate closes the windows of a partition of windows or reports. Records are added in the order of the log. Its
+// statements about them depend on them alone, so all readers of the log see the same windows close alike, with the same
+// records. The clock and the roster only determine when to write the record that closes a window.
 //
 // Its memory is bounded by its configuration: MaxOpen windows with MaxRecords records, of some 200 bytes each, of which those
 // farthest in the future give way to others; MaxMembers collectors with 16 runs each; and a few dozen bytes for each window
 // of the time for which there are corrections.
 //
-// Many windows are open when collectors could not reach the log for long: what one of them kept meanwhile comes before
-// anything of the next one. All these windows are over when their records are appended. So there is room for thousands of
-// them, and for MaxAhead windows that are not over yet, which is what a clock that is fast would fill.
+// Many windows are open when collectors could not reach the log for long. The records that one of them kept meanwhile
+// come before anything of the next one. All these windows are over when their records are appended. So there is room
+// for thousands of them. There is room for MaxAhead windows that are not over yet, such as a fast clock would fill.
 type Gate struct {
 	cfg    Options
 	closed int64 // label of the window that closed last; 0 for none
@@ -248,8 +248,8 @@ func (c *Closing) add(w *openWindow, e *entry, reports bool) bool {
 type Verdict struct {
 	Kind EventKind
 	End  int64
-	// Repeated says that the record is one of an open window, and was judged before the state was written that the gate began
-	// with: it counts, and is not a new one.
+	// Repeated is set for a record of an open window that was judged before the state was written that the gate began
+	// with. The record counts, and is not a new one.
 	Repeated bool
 	Taken    bool     // it counts in an open window, now or again
 	Closing  *Closing // with Closed
@@ -281,8 +281,8 @@ func (g *Gate) Last() int64 { return g.closed }
 // Next is the offset behind the last record that was added.
 func (g *Gate) Next() int64 { return g.next }
 
-// Floor is the lowest offset that is still needed to go on from the present state: that of the first record of a window
-// that is open.
+// Floor returns the lowest offset that is still needed to go on from the present state. It is that of the first record
+// of an open window.
 func (g *Gate) Floor() int64 {
 	floor := g.next
 	for _, w := range g.open {
@@ -463,8 +463,9 @@ func (g *Gate) accept(h *Head, offset int64, size int, at int64) (Verdict, error
 	return Verdict{End: h.End, Taken: true, Dropped: dropped, Evicted: evicted}, nil
 }
 
-// makeRoom makes room for a record of a window that was appended at a time: windows that are farther in the future give way
-// to it, and it gives the offsets of their records, and their reports by window. It reports false if there is none that would.
+// makeRoom makes room for a record of a window that was appended at a time. Windows that are farther in the future are
+// evicted for it. It returns the offsets of their records, and their reports by window. It reports false if there is no
+// such window.
 func (g *Gate) makeRoom(end, at int64) (dropped []int64, evicted map[int64]uint64, ok bool) {
 	for {
 		full := g.heads >= g.cfg.MaxRecords

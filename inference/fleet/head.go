@@ -40,7 +40,8 @@ const (
 type Head struct {
 	Kind Kind
 	// From, Boot and Seq name the record for good: the collector's name, a number that differs from run to run, and the
-	// number of the record among those of the run in the partition, from 1. A record that was written twice has the same.
+	// number of the record. Seq counts the records of the run in the partition, from 1. A record that was written twice
+	// has the same three.
 	From  string
 	Boot  uint64
 	Seq   uint64
@@ -49,8 +50,9 @@ type Head struct {
 	Start, End  int64  // of the window, ns since 1970; End is its label
 	Part, Parts uint32 // the record is number Part, from 0, of Parts; the last one says that the collector is done
 	Reports     uint64 // that the value stands for
-	// Total is the number of reports that the run has sent to the partition, with those of this record: the further ones by the next
-	// record, beside its own, were in records in between. It is 0 from senders that do not count them.
+	// Total is the number of reports that the run has sent to the partition, with those of this record. If the next
+	// Total is larger by more than that record's own reports, the rest was in records in between. It is 0 from senders
+	// that do not count them.
 	Total uint64
 	// Raw, in the last part, is how many reports of the window its sender sent to each partition of reports.
 	Raw []uint64

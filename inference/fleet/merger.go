@@ -41,14 +41,14 @@ type Merged struct {
 	Bad []*recordError
 }
 
-// Merger merges the records of a slice: those of the partition of windows that has it, in the order of the log. It keeps
-// the values of open windows as they came, compressed, until a window closes, and then merges them in the order of their
-// senders' names, runs and numbers: so what comes of a window does not depend on the order in which its records came. Its
-// memory is that of its [Gate], MaxHeld for the values of open windows, and MaxBytes for the one that is being merged.
+// Merger merges the records of a slice: those of the partition of windows that has it, in the order of the log. It
+// keeps the values of open windows as they came, compressed, until a window closes. Then it merges them in the order of
+// their senders' names, runs and numbers. So the result does not depend on the order in which records came. Its memory
+// is that of its [Gate], MaxHeld for the values of open windows, and MaxBytes for the one that is being merged.
 //
-// Counts are added up, and everything else of a window is merged as [window.Partial.Merge] does it, but for the bound
-// of flows that are not listed: any of the collectors may have seen that many reports of a flow without listing it, so
-// their bounds add up, as in merges of Space-Saving. Below the limits of tables they are all 0.
+// Counts are added up, and the rest of a window is merged as by [window.Partial.Merge], except for the bound of flows
+// that are not listed. Any of the collectors may have seen that many reports of a flow without listing it. So their
+// bounds add up, as in merges of Space-Saving. Below the limits of tables they are all 0.
 type Merger struct {
 	*Gate
 	codec   *Codec

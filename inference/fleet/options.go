@@ -19,8 +19,8 @@ type Options struct {
 	Patience int
 	// Corrections is the time, ns, for which a window that is closed may still be corrected.
 	Corrections int64
-	// Silence, ns, is how long a slice may send nothing before an Assembler completes windows without it, by the times at which
-	// records were appended; 0 is for ever. A slice that is behind and sends its windows one by one is waited for.
+	// Silence, ns, is how long a slice may send nothing before an Assembler completes windows without it, by the append
+	// times of records. 0 is for ever. A slice that is behind and sends its windows one by one is waited for.
 	Silence int64
 	Limits  window.Limits // of the partial of one record
 	Cross   *cross.Limits // of a Merger: corrects exporters and flows that reach several collectors; nil corrects nothing

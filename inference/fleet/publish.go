@@ -76,8 +76,8 @@ func (p *Publisher) Redraw(boot uint64) {
 	clear(p.reports)
 }
 
-// pseudoSeq is the number of a record of a sender with Boot 0, which numbers its records by the window: record n, from 0 and
-// below 256, of the window that ends at end.
+// pseudoSeq returns the number of a record of a sender with Boot 0, which numbers its records by the window. The
+// arguments name record n, from 0 and below 256, of the window that ends at end.
 func pseudoSeq(end, window int64, n int) uint64 { return uint64(end/window)<<8 + uint64(n)&0xff + 1 }
 
 // head begins a head of a window that ends at end.
@@ -87,8 +87,8 @@ func (p *Publisher) head(kind Kind, slice int, end int64, value []byte) Head {
 	}
 }
 
-// Label returns the end of the window in which a time lies, which is excluded: a window from 10 to 20 has what came at 10, and not
-// what came at 20.
+// Label returns the end of the window in which a time lies. The end is excluded: a window from 10 to 20 contains 10,
+// and not 20.
 func Label(at, window int64) int64 {
 	n := at - at%window
 	if n > at { // before 1970
@@ -147,8 +147,8 @@ func (p *Publisher) Mark(partition int, end int64, n uint64) Out {
 	return Out{Partition: partition, Head: h}
 }
 
-// EncodeSlice makes the records of a merged slice for the one partition of the topic series, of which none has a value
-// longer than most, and appends them to dst.
+// EncodeSlice makes the records of a merged slice for the one partition of the topic series, and appends them to dst.
+// None has a value longer than most.
 func EncodeSlice(dst []Out, c *Codec, from string, slice int, m *Merged, most int) ([]Out, error) {
 	begin := len(dst)
 	dst, err := cut(dst, c, m.Partial, Head{

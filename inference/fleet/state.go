@@ -58,8 +58,8 @@ func codeSortedNames(c *state.Coder, field string, most int, list *[]string) {
 // AppendState appends what the gate knows to b.
 func (g *Gate) AppendState(b []byte) []byte { return state.Append(b, g.code) }
 
-// ReadState makes g the gate whose state AppendState wrote. Reading of the log goes on at [Gate.Floor]: of the records
-// before the place where the state was written, those of open windows are given out as taken once more, and the others are
+// ReadState makes g the gate whose state AppendState wrote. Reading of the log goes on at [Gate.Floor]. Of the records
+// before the place where the state was written, those of open windows are returned as taken once more. The others are
 // passed over. The error is a [*state.Error], and then nothing is changed.
 func (g *Gate) ReadState(b []byte) error {
 	n := g.fresh()
@@ -208,9 +208,9 @@ func (m *Merger) AppendState(b []byte) []byte {
 	})
 }
 
-// ReadState makes m the merger whose state AppendState wrote, see [Gate.ReadState]. What it writes from then on is what the
-// one that wrote the state would have written. It refuses what is not right, and then is as it was, unless it is what is
-// remembered of exporters and flows across collectors that is not right.
+// ReadState makes m the merger whose state AppendState wrote, see [Gate.ReadState]. From then on it writes what the
+// writer of the state would have written. It refuses a wrong state, and then is unchanged. The exception is an error in
+// the part about exporters and flows across collectors.
 func (m *Merger) ReadState(b []byte) error {
 	g := m.fresh()
 	var rest []byte

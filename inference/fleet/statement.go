@@ -8,9 +8,9 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// Statement is the statistics of exporters that a worker of reports gives for a run: of the reports that the run sent one by one and
-// whose window it has not marked as sent. A run that was killed gives none itself. Its exporters have numbered these reports, so
-// that they would count as missing and as stored.
+// Statement holds the statistics of exporters from a worker of reports for one run. They cover the reports that the run
+// sent one by one and whose window it has not marked as sent. A run that was killed gives none itself. Its exporters
+// have numbered these reports, so that they would count as missing and as stored.
 //
 // A statement is a record of its own beside the parts of its sender, and stands for no reports. It is left out as soon as the run's
 // own part of the window is there. So it matters neither which of the two comes first nor whether the other one comes at all.

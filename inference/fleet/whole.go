@@ -13,9 +13,10 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Document is the value of a record of kind Whole, as JSON: what the owner of series found out from all slices of a window, for pages
-// and for all other readers of the topic. Times are RFC 3339 with nanoseconds in UTC, identifiers are 16 hexadecimal digits, and a
-// field that is absent does not apply. A later version of hopscope may add fields; version goes up when a field changes its meaning.
+// Document is the value of a record of kind Whole, as JSON. It holds the results of the owner of series from all slices
+// of a window, for pages and for all other readers of the topic. Times are RFC 3339 with nanoseconds in UTC,
+// identifiers are 16 hexadecimal digits, and a field that is absent does not apply. A later version of hopscope may add
+// fields; version goes up when a field changes its meaning.
 //
 // The document of a window replaces those with a lower revision, except for the findings: they are published once, with revision 0.
 type Document struct {
@@ -39,8 +40,8 @@ type Document struct {
 // collectorState says what became of a collector in a window.
 type collectorState struct {
 	Name string `json:"name"`
-	// State is "merged", "missing" (it was waited for in vain; what came of it is in the window all the same) or "dead" (it is
-	// not waited for any more until it is heard again).
+	// State is "merged", "missing" or "dead". A missing collector was waited for in vain; what came of it is in the
+	// window all the same. A dead one is not waited for any more until it is heard again.
 	State string `json:"state"`
 }
 

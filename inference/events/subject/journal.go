@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Journal is what the detectors of one Detector of package events share: the settings, the present window, and the findings that are
-// open or published in it.
+// Journal is the state that the detectors of one Detector of package events share. It holds the settings, the present
+// window, and the findings that are open or published in it.
 type Journal struct {
 	Cfg   Config
 	Stats Stats

@@ -173,9 +173,9 @@ func (x *Silent) publishUnrecognised() {
 	clear(x.odd)
 }
 
-// conditional reports whether most losses that a candidate of the fit, or a flow, explains are of flows of which it is unknown whether
-// their packets arrive as others: those that lost nearly all, and are too few to be among the busiest. A finding of them is
-// conditional.
+// conditional reports whether a finding of a candidate of the fit, or of a flow, is conditional. It is if most of the
+// explained losses are of flows of which it is unknown whether their packets arrive as others. Those flows lost nearly
+// all packets, and are not among the busiest.
 func (x *Silent) conditional(candidate, flow int32) bool {
 	if x.arrivals.bound == 0 {
 		return false

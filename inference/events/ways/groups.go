@@ -211,8 +211,9 @@ func (g groups) add(w *inference.Window, k moveKey, s *move, flows []moved) {
 	g.Moved[s.Finding.ID] = append(g.Moved[s.Finding.ID], to...)
 }
 
-// member gives the interface that nearly all flows left which part at a node, if it is one of several to the same neighbour and hardly any flow stays on
-// it: a member of a bundle, and the node is fine. Of a member that is back in the same window flows may only be seen afterwards.
+// member returns the interface that nearly all flows left which part at a node. It must be one of several to the same
+// neighbour, and hardly any flow may stay on it. It is then a member of a bundle, and the node is fine. After a member
+// that is back in the same window, flows may appear only later.
 func (g groups) member(k moveKey, flows []moved) (h inference.HopKey, ok bool) {
 	if k.joined || k.a != k.b {
 		return h, false
@@ -355,9 +356,9 @@ func (m *moved) at(k moveKey) bool {
 	return slices.Contains(m.left, k.pair)
 }
 
-// mostMoved returns the link that most flows left or came to. A link that they left comes before one that they came to unless there
-// are a third fewer; of those with as many it is one before which they parted from their way, and of these the first. Links without a
-// name come last.
+// mostMoved returns the link that most flows left or came to. A link that they left comes before one that they came to
+// unless there are a third fewer. Among those with as many, one before which they parted from their way comes first. Of
+// these the first counts. Links without a name come last.
 func mostMoved(flows []moved) (best moveKey, n int) {
 	type count struct{ flows, parted, named int }
 	counts := map[moveKey]count{}

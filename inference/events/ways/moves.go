@@ -90,8 +90,8 @@ func (m *moved) findRound() {
 const (
 	// mostWays bounds the paths of one flow that are distinguished.
 	mostWays = 64
-	// A flow that changes its path sprayedChanges times in a window, after sprayedRun reports on average, and comes back to
-	// paths that it was on, is sent over several paths in turn.
+	// A flow is sent over several paths in turn if it changes its path sprayedChanges times in a window and comes back
+	// to earlier paths. The changes come after at most sprayedRun reports on average.
 	sprayedChanges = 4
 	sprayedRun     = 4
 )

@@ -120,8 +120,9 @@ func (a *Recrossing) AppendState(b []byte) []byte { return b }
 // ReadState reads what AppendState wrote.
 func (a *Recrossing) ReadState([]byte) error { return nil }
 
-// addLate takes numbers and gaps of a window that is over. Most of them are known. Owner is what the run said that had the exporter alone
-// then, nil if it said nothing; end is the label of the window, and now that of the last one. It returns the labels of windows whose Down it took some of.
+// addLate takes numbers and gaps of a window that is over. Most of them are known. The argument owner is the statistics
+// from the run that had the exporter alone then, nil if it sent none. The argument end is the label of the window, and
+// now that of the last one. It returns the labels of windows whose Down it reduced.
 func (x *exporter) addLate(all []sentNumbers, gaps []sentGap, owner *inference.ExporterStats, end, now int64, l *Limits) (taken []int64) {
 	alone := x.ownerAt(end)
 	before := x.missing()
@@ -156,8 +157,8 @@ func (x *exporter) addLate(all []sentNumbers, gaps []sentGap, owner *inference.E
 	return taken
 }
 
-// insertLate adds numbers. It returns how many of them seemed to be missing when a window passed last as its owner reported it, outside of
-// the gaps that were known then: no window has them as lost.
+// insertLate adds numbers. It returns how many of them seemed to be missing when a window last passed as its owner
+// reported it, outside of the gaps known then. No window counts them as lost.
 func (x *exporter) insertLate(n *sentNumbers, l *Limits) (found int64) {
 	for _, s := range x.streams {
 		m := s.member(n.from, n.To)

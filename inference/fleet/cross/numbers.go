@@ -260,8 +260,8 @@ func (x *exporter) openGaps(all []sentGap, end int64, l *Limits) {
 	}
 }
 
-// near extends a number that is near a reference, and reports whether it is: not farther ahead than what counts as lost, nor
-// farther behind than what can come late.
+// near extends a number that is near a reference, and reports whether it is. It must be no farther ahead than numbers
+// that count as lost, nor farther behind than late ones.
 func (s *stream) near(n uint32, ref uint64, l *Limits) (at uint64, ok bool) {
 	mask := s.mask()
 	if behind := (ref - uint64(n)) & mask; behind <= min(uint64(l.Window), mask>>2) {
@@ -311,8 +311,8 @@ func (x *exporter) addWindow(all []sentNumbers, end int64, l *Limits) {
 	}
 }
 
-// find gives the stream that a collector hears: the one that it heard before, or one that others hear and that has such
-// numbers, or one that is silent, or else a new one.
+// find returns the stream that a collector hears. In order of preference, it is the one that it heard before, one of
+// others with such numbers, a silent one, or a new one.
 func (x *exporter) find(n *sentNumbers, end int64, l *Limits) *stream {
 	var own, near, alike, silent *stream
 	for _, s := range x.streams {

@@ -8,8 +8,9 @@ import (
 	"github.com/hopscope/hopscope/inference/fleet"
 )
 
-// after returns the balance with which the run after b begins: what was on its way then is dropped as [droppedDown], apart from the
-// reports that are carried over in a spool. Add the run's own balance without them (see [Balance.Add]).
+// after returns the balance with which the run after b begins. The reports in flight at its end are dropped as
+// [droppedDown], apart from those that are carried over in a spool. Add the run's own balance without them (see
+// [Balance.Add]).
 func (b *Balance) after(carried uint64) Balance {
 	next := Balance{Sink: b.Sink, Received: b.Received, Stored: b.Stored, Dropped: maps.Clone(b.Dropped)}
 	flight, _ := total(b.InFlight)
@@ -50,8 +51,8 @@ type books struct {
 	// Balances has one entry a store of the consumers, ordered by name; there is one without a name as long as no consumer has
 	// reported any. Each of them adds up, and all have the same Received.
 	Balances []Balance
-	// Ahead is the number of reports that consumers took before their collector accounted for them, because its last record is older
-	// than theirs, or because it was killed before it wrote one. They are in Received all the same.
+	// Ahead is the number of reports that consumers took before their collector accounted for them. Its last record is
+	// older than theirs, or it was killed before it wrote one. They are in Received all the same.
 	Ahead uint64
 	// lost is, by collector, the number of reports that its kills and absences have cost, as far as it knows. What other collectors
 	// took instead is among it; the balances have what no collector took.

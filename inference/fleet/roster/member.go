@@ -87,9 +87,10 @@ type Balance struct {
 	Dropped  map[string]uint64 `json:"dropped,omitempty"`   // by stage
 }
 
-// Account is the account of the reports of one partition of the topics windows or reports, over all of its life. It is kept in the
-// partition's checkpoint and moves with it from consumer to consumer, so that a window that is merged again after a crash counts
-// once. Of several accounts of a partition the one with the highest Generation and Offset is right.
+// Account is the account of the reports of one partition of the topics windows or reports, over all of its life. It is
+// kept in the partition's checkpoint and moves with it from consumer to consumer. So a window that is merged again
+// after a crash counts once. Of several accounts of a partition the one with the highest Generation and Offset is
+// right.
 type Account struct {
 	Topic      string `json:"topic"` // "windows" or "reports", without the prefix
 	Partition  uint32 `json:"partition"`
@@ -112,8 +113,8 @@ type Account struct {
 	// Refused, of a partition of windows, are those of Taken that a store refused for good, by store.
 	Refused map[string]uint64 `json:"refused,omitempty"`
 
-	// Recovered, of a partition of reports, are those of Taken that former programs have among Down of the partitions of windows, too:
-	// their collector was killed before the end of their window, and Kafka had them already.
+	// Recovered, of a partition of reports, counts those of Taken that former programs also have in Down of the
+	// partitions of windows. Their collector was killed before the end of their window, and Kafka had them already.
 	Recovered uint64 `json:"recovered,omitempty"`
 	// Unread are reports of records that are not there, or cannot be read, as the numbers of others of their run show, by collector.
 	// They are not among Taken. What the collector itself could not send is among them.
@@ -122,8 +123,8 @@ type Account struct {
 	// Removed is the last time at which retention was found to have removed unread records, ns since 1970; 0 for never.
 	Removed int64 `json:"removed_ns,omitempty"`
 
-	// Down, of a partition of windows, are reports that were sent while no collector took them, or that were taken by one which was
-	// killed, as the numbers of exporters over all collectors show. They are not among Taken.
+	// Down, of a partition of windows, counts reports that were sent while no collector took them, or that a killed one
+	// had taken. The numbers of exporters over all collectors show them. They are not among Taken.
 	Down uint64 `json:"down,omitempty"`
 
 	Late       uint64 `json:"late"`       // parts that came behind the close of their window and were merged all the same
@@ -213,8 +214,8 @@ func (m *Member) Append(b []byte) []byte {
 	return append(b, data...)
 }
 
-// ReadMember reads what a member wrote under key. Fields that it does not know, of a later version, are passed over; what
-// it knows is refused where it is longer or larger than a member would have it, or does not add up.
+// ReadMember reads the record of a member under key. Unknown fields, of a later version, are passed over. Known ones
+// are refused where they are longer or larger than a member would write, or do not add up.
 func ReadMember(key string, value []byte) (*Member, error) {
 	fail := func(field string, offset int64, err error) (*Member, error) {
 		return nil, &memberError{key, field, offset, err}
