@@ -243,8 +243,8 @@ func (j *judge) share(out *outcome) {
 	}
 }
 
-// names reports whether a finding names the element that the fault happened at: of a link either of its interfaces, too, and
-// of a port the link behind it.
+// names reports whether a finding names the element of the fault. For a link either of its interfaces counts, too,
+// and for a port the link behind it.
 func (t *FaultCauses) names(f *inference.Finding) bool {
 	e := f.Element
 	link := e.Kind == inference.LinkElement && t.Peer != 0 && e.Node == min(t.Node, t.Peer) && e.Peer == max(t.Node, t.Peer)

@@ -26,8 +26,7 @@ type tally struct {
 	delays  []time.Duration // from the beginning of the fault to that of its first right cause
 }
 
-// recall is the share of the faults whose element a cause names; of those for which no cause is due, the share that brought forth no
-// cause.
+// recall is the share of the faults whose element a cause names. Faults without a due cause count if they have none.
 func (t *tally) recall() float64 { return float64(t.Found) / float64(max(t.happens, 1)) }
 
 // Precision is the share of the causes that name the element.

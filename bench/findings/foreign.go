@@ -54,8 +54,8 @@ type truthText struct {
 	To    int    `json:"to,omitempty"`    // findings that begin before it are found in time
 }
 
-// questions makes the hops of all faults on some backgrounds, and of these without a fault, one question after the other: all of them at once
-// would be large.
+// questions yields the hops of all faults on some backgrounds, and of these without a fault, one question at a time.
+// All of them at once would be large.
 func questions(o options, seconds float64) iter.Seq[*question] {
 	return func(yield func(*question) bool) {
 		for _, name := range foreignBackgrounds {

@@ -7,10 +7,10 @@ import (
 	"github.com/hopscope/hopscope/inference/detect"
 )
 
-// former is the detector of hops that hopscope had before, with its defaults. It compares the 99th percentile with a limit
-// above the median of its last 60 windows: seven robust standard deviations, at least half of the median, and at least a
-// floor. Two windows in a row above it begin a finding, and three in the lower half of the way to it end one. After 120
-// windows what is above is learnt as normal.
+// former is the earlier detector of hops in hopscope, with its defaults. It compares the 99th percentile with a limit
+// above the median of its last 60 windows. The distance is seven robust standard deviations, at least half of the
+// median, and at least a floor. Two windows in a row above it begin a finding, and three in the lower half of the
+// distance end one. After 120 windows the higher value is learnt as normal.
 type former struct {
 	floor       float64
 	log         bool // latencies are compared on a logarithmic scale

@@ -11,8 +11,9 @@ const (
 	portService = 1200.0 // to send a packet
 )
 
-// port is a port at a mean load. Packets find it free with one less the load, and wait else. Its load is fractional Gaussian noise nearly, of Hurst parameter .85 and of a coefficient of variation,
-// made of processes that forget at rates an octave of four apart.
+// port is a port at a mean load. Packets find it free with a probability of one less the load, and otherwise wait.
+// Its load is nearly fractional Gaussian noise, of Hurst parameter .85 and of coefficient of variation cv. It is the
+// sum of processes whose rates of forgetting are a factor of four apart.
 type port struct {
 	r         *rand.Rand
 	load, cv  float64

@@ -8,8 +8,8 @@ import (
 // ranks are the quantiles of a window, by nearest rank.
 var ranks = [...]float64{0, .5, .9, .99}
 
-// orderStatistics draws the uniform variates whose ranks among n are those of the quantiles, with their exact joint law:
-// each is a beta variate above the one before.
+// orderStatistics draws the uniform variates whose ranks among n are those of the quantiles, with their exact joint
+// law. Each is a beta variate above the one before.
 func orderStatistics(r *rand.Rand, n int) (u [len(ranks)]float64) {
 	before, at := 0, 0.0
 	for i, q := range ranks {
@@ -58,8 +58,8 @@ func bimodal(u float64) float64 {
 	return 5 + .1*u
 }
 
-// packets is the law of a queue that is empty but for a share of the packets, which find an exponential number of packets of
-// a size before them.
+// packets is the law of a queue that most packets find empty. A share of the packets find an exponential number of
+// packets of a size before them.
 func packets(busy, mean, size float64) law {
 	return func(u float64) float64 {
 		if u < 1-busy {

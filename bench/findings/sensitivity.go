@@ -39,8 +39,8 @@ func sum(all []quiet, groups ...string) (s quiet) {
 // share is that of windows with a false finding.
 func (q *quiet) share(i int) float64 { return float64(q.found[i]) / float64(max(q.windows, 1)) }
 
-// countFalse counts the false findings that begin when some shares are asked for, on the backgrounds that nothing
-// happens on but chance, behind the windows that a hop learns.
+// countFalse counts the false findings at some requested shares, on the backgrounds without faults. It counts from
+// the windows on that follow those that a hop learns from.
 func countFalse(ctx context.Context, o options, shares []float64) (all []quiet, err error) {
 	const run = 2 * day
 	for k := range Backgrounds {
@@ -78,8 +78,8 @@ func countFalse(ctx context.Context, o options, shares []float64) (all []quiet, 
 	return all, nil
 }
 
-// runSensitivity asks for shares of false findings and counts them, on the backgrounds that the limits were measured on and
-// others, with seeds of its own.
+// runSensitivity requests shares of false findings and counts them, with seeds of its own. It does so on the
+// backgrounds for which the limits were measured and on others.
 func runSensitivity(ctx context.Context, out io.Writer, o options) error {
 	fmt.Fprintf(out, "Share of windows with a false finding: asked for, and counted from %d windows of each background on; A and B are those that\nthe limits were measured on\n\n", learnt)
 	all, err := countFalse(ctx, o, shares)

@@ -55,8 +55,8 @@ func wandering(name string, phi, innovation float64) Background {
 	return b
 }
 
-// daily is the logarithm of the mean time in a queue that is loaded by the time of day, five times as long at noon as at
-// night.
+// daily is the logarithm of the mean time in a queue whose load follows the time of day. The time is five times as
+// long at noon as at night.
 func daily(t int) float64 {
 	return -math.Log(1-.57+.28*math.Cos(2*math.Pi*float64(t)/day)) - .6
 }
@@ -143,8 +143,8 @@ func backgrounds() []Background {
 type Fault struct {
 	Name   string
 	within int // windows in which a finding counts
-	// change makes other quantiles of the ones of a quiet window, k windows after the onset. of gives the quantile that was
-	// usual when the fault began, by its probability. It returns the number of values.
+	// change replaces the quantiles of a quiet window, k windows after the onset. The law of returns the quantile
+	// that was usual when the fault began, by its probability. It returns the number of values.
 	change func(k int, v *[len(ranks)]float64, of law, count int) int
 }
 

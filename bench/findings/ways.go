@@ -83,8 +83,8 @@ func (c *wayCounts) end() {
 	}
 }
 
-// runWays counts the ways in the emulated network and in the half of the second world that may be tuned on, and prints what stands in
-// inference/cause/ways_counted.go.
+// runWays counts the ways in the emulated network and in the half of the second world that is for tuning. It prints
+// the content of inference/cause/ways_counted.go.
 func runWays(ctx context.Context, out io.Writer, o options) error {
 	var c wayCounts
 	for seed := range uint64(o.Seeds) {

@@ -179,9 +179,9 @@ type Comparison struct {
 	Mixed []string `json:"mixed,omitempty"` // commands of the results of a file, where these differ in more than the seed
 }
 
-// Compare says what changed beyond noise. Where both sides have several values (lists in a cell, or several results), Welch's test decides;
-// where both have an interval, the normal distribution; and of all changes that it lists, 5 % are false by the procedure of Benjamini
-// and Hochberg.
+// Compare returns the changes beyond noise. If both sides have several values (lists in a cell, or several results),
+// Welch's test decides. If both have an interval, the normal distribution does. Of all changes that it lists, 5 % are
+// false by the procedure of Benjamini and Hochberg.
 func Compare(before, after []*Result) *Comparison {
 	c := &Comparison{Before: before[0], After: after[0], Changed: []Change{}, Unknown: []Change{}, Missing: []string{}}
 	c.mixed("before", before)
@@ -317,8 +317,8 @@ func mean(v []float64) float64 {
 	return sum / float64(len(v))
 }
 
-// welch is the probability that means of samples of the same expectation differ as much, by Welch's test, which does not take their
-// variances for equal. Samples without any variance differ or do not.
+// welch is the probability that means of samples of the same expectation differ as much. It is by Welch's test, which
+// does not assume equal variances. Samples without any variance differ or do not.
 func welch(x, y []float64) float64 {
 	squared := func(v []float64) float64 { // of the standard error
 		m, sum := mean(v), 0.
@@ -339,8 +339,8 @@ func welch(x, y []float64) float64 {
 	return student(t, freedom)
 }
 
-// student is the probability of a value of Student's distribution farther from 0 than t: the regularised incomplete beta function at
-// n/(n+t²), of n/2 and 1/2.
+// student is the probability of a value of Student's distribution farther from 0 than t. It is the regularised
+// incomplete beta function at n/(n+t²), of n/2 and 1/2.
 func student(t, n float64) float64 {
 	return incompleteBeta(n/(n+t*t), n/2, .5)
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// block is a part of a page that is written from a result: a comment that names file and table, and the columns if not all of them are
-// wanted, what stands there, and a comment that ends it.
+// block is a part of a page that is written from a result. A comment names file and table, and optionally the
+// columns. The content follows, and a comment that ends it.
 var block = regexp.MustCompile(`(?s)(<!-- result (\S+) (\d+)(?: columns ([^\n]*?))? -->\n).*?(<!-- end of result -->)`)
 
 // Page writes the blocks of a page anew, each from the first result of its file, which read gives. A block is

@@ -138,7 +138,8 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// complaint is what a program writes on standard error, of which it keeps the first line and the last: one of both says what is wrong.
+// complaint is the standard error of a program, of which it keeps the first line and the last. One of them is usually
+// the error.
 type complaint struct {
 	first bounded
 	last  []byte

@@ -11,8 +11,9 @@ import (
 	"text/tabwriter"
 )
 
-// Recorder is a writer for benches that write text, which makes tables of it: [Columns] and [Show] on it begin one, whose title is the
-// text before. Text before a table that has a title is notes of the table before, and so is text at the end.
+// Recorder is a writer that makes tables of a bench's text. [Columns] and [Show] on it begin a table, whose title is
+// the text before. Text before a table that has a title becomes notes of the previous table, and so does text at the
+// end.
 type Recorder struct {
 	tables []Table
 	text   strings.Builder
@@ -102,8 +103,8 @@ func (x *recorded) Flush() error {
 
 func finite(v float64) bool { return v-v == 0 }
 
-// Show writes a value as text, by print, or records it: as a table with a row for each number that its JSON holds, and for each list of
-// numbers, which are samples.
+// Show prints a value as text, by print, or records it as a table. The table has a row for each number in its JSON,
+// and for each list of numbers, which are samples.
 func Show(w io.Writer, title string, v any, print func(io.Writer) error) error {
 	r, ok := w.(*Recorder)
 	if !ok {

@@ -1,9 +1,10 @@
-// Package harness is what all benches share. A bench gives a [Result]: tables, with the machine, the version and the seed that they are of,
-// as text, JSON and CSV, with the comparison of two such results, and the pages that are written from them.
+// Package harness is the common part of all benches. A bench returns a [Result]: tables with their machine, version
+// and seed, as text, JSON and CSV. The package also compares two such results, and writes pages from them.
 //
-// A [Program] is an algorithm of another origin, in any language, over the instances of the benches: it gets a [Question] as one JSON object
-// on standard input and prints its answer as another. What a question asks, and how an answer is judged, is with the benches: papers for
-// plans, papers/digests for digests, findings for series, loop for suspects. The formats are in docs/harness.md.
+// A [Program] is an algorithm of another origin, in any language, over the instances of the benches. It reads a
+// [Question] as one JSON object from standard input and prints its answer as another. The benches define questions
+// and judge answers: papers for plans, papers/digests for digests, findings for series, loop for suspects. The
+// formats are in docs/harness.md.
 package harness
 
 import (
@@ -195,8 +196,8 @@ func Cell(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Line is a text without what ends a cell or a line of a table, or moves a cursor: control characters are spaces, and bytes that are no
-// UTF-8 are U+FFFD.
+// Line is a text without characters that end a cell or a line of a table, or move a cursor. Control characters become
+// spaces, and bytes that are no UTF-8 become U+FFFD.
 func Line(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

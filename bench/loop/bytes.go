@@ -18,8 +18,9 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// The model of bytes: what a hop adds to a probe, in metrics by the widths of FANT's table under its bitmaps 0xFFFF and 0xF161, and
-// 4 for the checksum complement. One round of all probes in a cycle. Headers are the same either way and not counted.
+// The model of bytes. A hop adds metrics to a probe by the widths of FANT's table under its bitmaps 0xFFFF and
+// 0xF161, and 4 for the checksum complement. A cycle has one round of all probes. Headers are the same either way and
+// not counted.
 const (
 	bytesDetailed = 84 + 4
 	bytesBasic    = 28 + 4
@@ -27,7 +28,8 @@ const (
 
 const (
 	bytesCycles = 100
-	// changeCost is that of a probe that changes, in hops: 4 of them are 224 bytes in detail, about the size of a plan for an agent.
+	// changeCost is the cost of a changed probe, in hops. These are 224 bytes in detail, about the size of a plan for
+	// an agent.
 	changeCost = 4
 	// A trouble ends in a cycle with one chance, and shows in a cycle with the other.
 	troubleEnds, troubleShows = .1, .7
@@ -111,10 +113,10 @@ type fabric struct {
 	in              *suspicion.Incidence
 }
 
-// newFabric makes a fat-tree of so many pods, or a fabric of so many spines and twice as many leaves, with half as many hosts at each
-// edge switch. It has two plans of probes from one host of each edge switch, another one in each plan where there are several. Probes are
-// no longer than what the shim of FANT's detailed metrics can count: between hosts, which add nothing, two links more than between
-// switches.
+// newFabric makes a fat-tree of size pods, or a fabric of size spines and twice as many leaves. Half as many hosts
+// are at each edge switch. It has two plans of probes from one host of each edge switch. Edge switches with several
+// hosts have another one in each plan. Probes have at most as many links as the shim of FANT's detailed metrics can
+// count. Between hosts, which add nothing, these are two links more than between switches.
 func newFabric(kind string, size int, seed uint64) (*fabric, error) {
 	g, err := topo.FatTree(size)
 	if kind != "fat-tree" {
@@ -288,9 +290,10 @@ func different(a, b []int32) (n int) {
 	return n
 }
 
-// troubles draw which links are suspicious. A link in trouble shows that in seven of ten cycles. The trouble ends after ten cycles in the mean, or
-// when it has not shown for so long that it is forgotten; package suspicion makes suspects of what shows, with its hysteresis. As many troubles
-// begin, at links drawn at random, as keep the number of suspects.
+// troubles draw the suspicious links. A link in trouble shows it in seven of ten cycles. The trouble ends after ten
+// cycles in the mean, or when it has not shown for so long that it is forgotten. Package suspicion turns shown
+// troubles into suspects, with its hysteresis. So many troubles begin, at random links, that the number of suspects
+// stays.
 type troubles struct {
 	r        *rand.Rand
 	state    *suspicion.State

@@ -33,8 +33,8 @@ import (
 // cycles is how many changes of plan are measured on each network.
 const cycles = 100
 
-// CycleRow holds the durations of changes of plan: from the suspects of a cycle until every agent had said that the new plan is in
-// force.
+// CycleRow holds the durations of changes of plan. A change lasts from the suspects of a cycle until every agent has
+// acknowledged that the new plan is in force.
 type CycleRow struct {
 	Network    string        `json:"network"`
 	Nodes      int           `json:"switches"`

@@ -20,8 +20,8 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// demo is the network of "hopscope demo" under its control, in virtual time: which directions of links were suspected, and which a fault
-// of the script touched.
+// demo is the network of "hopscope demo" under its control, in virtual time. It holds the directions of links that
+// were suspected, and those that a fault of the script touched.
 type demo struct {
 	Seconds   int            `json:"seconds"`
 	Suspected []demoSpan     `json:"suspected"`
@@ -38,8 +38,8 @@ type demoSpan struct {
 	From, To float64 // s
 }
 
-// touches returns the directions that a fault of the script touches: those at its line, or at its switch, to which also flows that it diverts
-// belong. What is wrong with reports alone touches none.
+// touches returns the directions that a fault of the script touches: those at its line or switch, and those of flows
+// that it diverts. A fault of reports alone touches none.
 func (d *demo) touches(g *topo.Graph, f emu.Fault) (list []int) {
 	if strings.HasSuffix(f.Kind.String(), "reports") {
 		return nil

@@ -18,9 +18,10 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// methods are what is compared, in the order of the columns: FANT's two deviations with two pairs of limits; and what "hopscope control"
-// suspects for rounds of the same probes, lost and in switches, with their values of hops and lines besides, and with the findings of what
-// switches report. The last one is a foreign program, where there is one.
+// methods are the compared methods, in the order of the columns. FANT's two deviations come first, with two pairs of
+// limits. The suspects of "hopscope control" follow. The first are by lost rounds of the same probes and by times in
+// switches. The second add values of hops and lines, the third findings about the switches' reports. The last one is
+// a foreign program, if there is one.
 var methods = []string{"FANT 1, 3", "FANT 3, 10", "ours, rounds", "ours, probes", "ours", "theirs"}
 
 const (

@@ -236,8 +236,8 @@ func (x *receiver) decide(p int, round uint32) {
 	x.next[p] = round + 1
 }
 
-// spoilt takes a probe that its receiver refused: switches of INT-path get the checksum wrong now and then, for hundreds of rounds
-// in a row, which says nothing of links. Such rounds are left out.
+// spoilt counts a round whose probe was refused by its receiver. Switches of INT-path get the checksum wrong now and
+// then, for hundreds of rounds in a row, which is no evidence about links. Such rounds are left out.
 func (x *receiver) spoilt(j *emu.Journey) {
 	x.key = x.key[:0]
 	for k := range j.Hops {
@@ -267,8 +267,8 @@ func (x *receiver) expire(now time.Duration) {
 	}
 }
 
-// window returns what the cycle reported as the page of a collector does: probes as flows with their hops, and links with the least
-// time on the line. It is valid until the next call.
+// window returns the reports of the cycle as a collector's window. Probes are flows with their hops, and links have
+// the least time on the line. It is valid until the next call.
 func (x *receiver) window(start, end int64) *inference.Window {
 	w := &inference.Window{Start: start, End: end}
 	x.flows = x.flows[:0]

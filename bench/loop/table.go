@@ -30,8 +30,8 @@ type column struct {
 	SoonWrong int `json:"soon_wrong"`
 	Right     int `json:"right"`
 	Wrong     int `json:"wrong"`
-	// The same where cycles count from the beginning of a fault, links in trouble that are not the fault's are wrong, and losses need
-	// not be distinguished from those of other links.
+	// Plain is the same by a plainer count. Cycles count from the beginning of a fault, and other links in trouble
+	// are wrong. Losses need not be distinguished from those of other links.
 	Plain plainColumn `json:"plain"`
 
 	Delays []int `json:"delays"` // in cycles, sorted; losses: beyond those that the statistics need, at least 0

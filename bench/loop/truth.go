@@ -97,8 +97,8 @@ func (p *places) flows(w *inference.Window) {
 	}
 }
 
-// touched gives the links that the element of a fault touches: both directions of a link, all links of a switch, the one behind
-// a port, and those on the way of a flow. Reports that get lost touch none.
+// touched returns the links that the element of a fault touches. These are both directions of a link, all links of a
+// switch, the one behind a port, and those on the way of a flow. A fault of lost reports touches none.
 func (p *places) touched(h *scenario.Happening) (links []int32) {
 	switch h.At {
 	case scenario.OnLink:
@@ -116,8 +116,8 @@ func (p *places) touched(h *scenario.Happening) (links []int32) {
 	return links
 }
 
-// truth is what packets truly met at each link, in the emulator, by cycle: the time in the switch that they left by it and on
-// the line behind. It knows nothing of what is measured.
+// truth holds the true times of packets at each link in the emulator, by cycle. They are spent in the switch before
+// the link and on the line. It is independent of all measurements.
 type truth struct {
 	graph  *topo.Graph
 	all    *times // of all packets
@@ -140,8 +140,8 @@ const (
 	fewPackets  = 3
 	// A link is slower than usual where the mean of a cycle is this many standard deviations of such means above theirs.
 	slowErrors = 3
-	// The same for a change that probes can distinguish from chance: with normal errors, at one of 80 links less than once in a
-	// million cycles. It is as rare as chance may be in losses.
+	// The same for a change that probes can distinguish from chance. With normal errors, chance exceeds it at one of
+	// 80 links less than once in a million cycles. It is as rare as chance may be in losses.
 	shownErrors = 5.6
 )
 
@@ -218,8 +218,8 @@ func (x *times) cycle(quiet bool) {
 // troubled reports whether a link is truly slower than usual, in this cycle or the one before: its evidence may be reported later.
 func (t *truth) troubled(l int32) bool { return t.all.slow[l] || t.past[l] }
 
-// gradual reports whether a fault is one of time, which counts from when it truly changes the times of probes at a link that it touches. Of a microburst
-// it is known whether a probe was in it.
+// gradual reports whether a fault is one of time. It counts from when it truly changes the times of probes at a link
+// that it touches. For a microburst it is known whether a probe was in it.
 func gradual(f *fault) bool {
 	return len(f.Kinds) > 0 && f.Kinds[0] == "high-latency" && f.Name != "microburst"
 }
@@ -347,9 +347,10 @@ func (d *detection) journey(j *emu.Journey) {
 	}
 }
 
-// window notes what was compared of flows, and from which cycle on it is enough to find the loss: more than chance gives once
-// in three million fits, at the most unlucky of all candidates, and, for Enough, where what probes or flows lost since the fault began
-// is twenty times as likely by a link that it touches as by all others together.
+// window notes the compared flows, and the cycle from which on they are enough to find the loss. Chance then causes
+// as much once in three million fits, at the most unlucky of all candidates. For Enough, a touched link must explain
+// the losses of probes or flows since the fault began. It must do so twenty times as likely as all other links
+// together.
 func (x *losing) window(d *detection, f *fault, w *inference.Window, cycle int) {
 	if x.byFlow == nil {
 		x.byFlow, x.byProbe = map[decode.FlowKey]*lostOf{}, make([]lostOf, len(d.routes))
@@ -406,8 +407,8 @@ func (x *losing) window(d *detection, f *fault, w *inference.Window, cycle int) 
 	}
 }
 
-// certain reports whether losses are twenty times as likely, each at its best ratio, where they are one link's beside the floor as where they
-// are any other's, all others together.
+// certain reports whether losses are twenty times as likely at one link as at any other, all others together. Each
+// link has its best ratio beside the floor.
 func certain(list []lostOf, link int32, floor float64) bool {
 	of := map[int32][]rounds{}
 	for i := range list {

@@ -16,14 +16,15 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// runAttention prints what FANT (Applied Sciences 15(2), 2025) shows: the share of hops measured in detail, and the time
-// to choose them, over measurement cycles with random suspicious links. Every choice is checked.
+// runAttention prints the results of FANT (Applied Sciences 15(2), 2025). They are the share of hops measured in
+// detail, and the time to choose them, over measurement cycles with random suspicious links. Every choice is checked.
 //
-// Probes are two plans with depots of their own, each one tenth of the edge switches, or one host of every edge switch where hosts are part of the
-// graph: a probe of detailed metrics has ten links at most, or twelve between hosts, and with fewer depots some host is out of reach. 3 % or 10 % of
-// the links are suspicious. Times include the building of rows from suspicious links, as a control loop has to do in every cycle. They leave out the
-// index of probes by link, which is made once. Every choice is made three times and the fastest counts, so that other work on the machine does not;
-// the searches of FANT-H, most of which run into the limit, are made once, in two cycles.
+// Probes are two plans with depots of their own. Depots are one tenth of the edge switches, or one host of every edge
+// switch if hosts are part of the graph. A probe of detailed metrics has at most ten links, or twelve between hosts.
+// With fewer depots some host is out of reach. Of the links 3 % or 10 % are suspicious. Times include the building of
+// rows from suspicious links, which a control loop does in every cycle. They leave out the index of probes by link,
+// which is made once. Every choice is made three times and the fastest counts, to exclude other work on the machine.
+// The searches of FANT-H, most of which run into the limit, are made once, in two cycles.
 func runAttention(ctx context.Context, w io.Writer, o Options) error {
 	for _, x := range []struct {
 		title string

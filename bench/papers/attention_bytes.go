@@ -12,15 +12,16 @@ import (
 	"github.com/hopscope/hopscope/planner/attention/solve"
 )
 
-// Bytes of metrics that a hop adds, with 4 more for the checksum complement: the widths of FANT's Table 2 under its
-// bitmaps 0xFFFF and 0xF161.
+// Bytes of metrics that a hop adds, with 4 more for the checksum complement. They are the widths of FANT's Table 2
+// under its bitmaps 0xFFFF and 0xF161.
 const (
 	fantDetailed = 84 + 4
 	fantBasic    = 28 + 4
 )
 
-// fantLinks is the most links of a probe that can carry the detailed metrics of all its switches: the shim counts 255 words, which are 11
-// stamps. A probe between switches has one link less, and one between hosts that are nodes has one more.
+// fantLinks is the most links of a probe that can carry the detailed metrics of all its switches. The shim counts 255
+// words, which are 11 stamps. A probe between switches has one link less, and one between hosts that are nodes has
+// one more.
 func fantLinks(hosts bool) (int, error) {
 	links, _, err := probe.StackLimits(&intmd.Options{Versions: intmd.V21, Domains: []intmd.Domain{intmd.FANT}}, 0xffff, 1500)
 	if hosts {
@@ -29,10 +30,11 @@ func fantLinks(hosts bool) (int, error) {
 	return links, err
 }
 
-// attentionBytes counts bytes of metrics in a second of one measurement cycle: figure 7 (fat-trees), figure 8 (spine-leaf) and figure 9 (suspicious
-// links). Hosts are nodes, as in section 6.3, which has probe generators and collectors at hosts. Bytes are counted by the links of a
-// probe, as the paper does, and ours once more by stamps, which hosts do not add. Published for 1125 switches and 3 %: 4.7 MB/s, with
-// greedy 3.2 MB/s and with FANT 2.0 MB/s (42.6 %); without suspicious links, FANT 1.2 MB/s.
+// attentionBytes counts bytes of metrics in a second of one measurement cycle: figure 7 (fat-trees), figure 8
+// (spine-leaf) and figure 9 (suspicious links). Hosts are nodes, as in section 6.3, which has probe generators and
+// collectors at hosts. Bytes are counted by the links of a probe, as the paper does, and ours once more by stamps,
+// which hosts do not add. Published for 1125 switches and 3 %: 4.7 MB/s, with greedy 3.2 MB/s and with FANT 2.0 MB/s
+// (42.6 %). Without suspicious links, FANT needs 1.2 MB/s.
 //
 // No plan is below the last column ([cycles.least]).
 func attentionBytes(ctx context.Context, t io.Writer, o Options) error {
@@ -97,9 +99,9 @@ func (c *cycles) megabytes(detailed float64) float64 {
 	return (detailed*fantDetailed + (c.hops()-detailed)*fantBasic) / 1e6
 }
 
-// least is a bound of the megabytes of a cycle, whatever the plan, with hosts as nodes: a link of a host that is no depot is passed twice, as
-// it is a dead end, and every other link once. The first and the last link of each probe are of depots; in detail is at least a hop for each
-// suspicious link.
+// least is a lower bound of the megabytes of a cycle for any plan, with hosts as nodes. The link of a host that is no
+// depot is a dead end and is passed twice, every other link once. The first and the last link of each probe are of
+// depots. At least one hop for each suspicious link is in detail.
 func (c *cycles) least(suspicious int) float64 {
 	inner := 0
 	for _, depots := range c.depots {
@@ -114,9 +116,9 @@ func stopAfter(ctx context.Context, limit time.Duration) func() bool {
 	return func() bool { return ctx.Err() != nil || time.Now().After(end) }
 }
 
-// attentionFactors measures FANT-H under the factors that the paper names, and others: figure 10 is the time, figure 11 the bandwidth. Published for
-// 10 % suspicious links, in a scripting language: 85.7 s without factors, 0.22 ms, 20.1 % above the least and 3.4 MB/s with the first
-// pair, 0.69 ms, 6.4 % above and 3.0 MB/s with the second.
+// attentionFactors measures FANT-H under the factors that the paper names, and others: figure 10 is the time, figure
+// 11 the bandwidth. Published for 10 % suspicious links, in a scripting language: 85.7 s without factors. The first
+// pair took 0.22 ms, with 3.4 MB/s, 20.1 % above the least. The second took 0.69 ms, with 3.0 MB/s, 6.4 % above.
 func attentionFactors(ctx context.Context, t io.Writer, o Options) error {
 	fmt.Fprintln(t, "topology\tswitches\tα\tβ\tcycles\tended\tp50 ms\tworst ms\tabove least\tMB/s\tleast\tpublished\t")
 	type network struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/planner/attention/solve"
 )
 
-// attentionCovers chooses from the probes of three and four covers, where nearly every link is on as many probes and the
+// attentionCovers chooses from the probes of three and four covers. Nearly every link is on as many probes, and the
 // choice is a set cover without further structure.
 func attentionCovers(ctx context.Context, t io.Writer, o Options) error {
 	fmt.Fprintln(t, "topology\tcovers\tprobes\tsuspicious\tgreedy\tours\tbound\tgap\tms\t")

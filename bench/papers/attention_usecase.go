@@ -18,14 +18,16 @@ import (
 	"github.com/hopscope/hopscope/planner/cover"
 )
 
-// The use case of section 6.4.1, with the set-up of section 6.3: a fat-tree of 4 pods whose switches are numbered as ours are (1 to 4 the core, 5 to
-// 12 aggregation, 13 to 20 the edge). Each edge switch has two hosts, and every host sends 71 KB/s to every other. Probes pass all links from hosts 1
-// and 5 and once more from hosts 8 and 9, one of each in a cycle of a second. Host 6 sends 5 MB/s of TCP to host 9; at time 2 a policy of segment
-// routing at switch 15 moves it to a way through switch 7. A link is suspicious if a value of it is more than twice that of the cycle before.
+// The use case of section 6.4.1, with the set-up of section 6.3. The network is a fat-tree of 4 pods with our numbers
+// of switches. The core has 1 to 4, aggregation 5 to 12, the edge 13 to 20. Each edge switch has two hosts, and every
+// host sends 71 KB/s to every other. Probes pass all links from hosts 1 and 5 and once more from hosts 8 and 9. A
+// cycle of a second has one of each. Host 6 sends 5 MB/s of TCP to host 9. At time 2 a policy of segment routing at
+// switch 15 moves it to a path through switch 7. A link is suspicious if a value of it is more than twice that of the
+// cycle before.
 //
-// The way is in a picture that the text lost: here it goes on from 7 by switches 1, 9 and 17. The text reads the port of switch 7 that connects to
-// switch 15, whose counters are of what is sent to 15, which is nothing of the flow. Read here are both ends that send the flow on: switch 15
-// to 7, and 7 to 1.
+// The path is in a picture that the text lost: here it goes on from 7 by switches 1, 9 and 17. The text reads the
+// port of switch 7 that connects to switch 15. Its counters are of traffic to 15, none of which is of the flow. Here
+// both egress ports of the flow are read: switch 15 to 7, and 7 to 1.
 const (
 	useCaseCycles = 6
 	useCaseMoved  = 2
@@ -40,8 +42,8 @@ var useCasePlaces = [...]struct{ from, to string }{{"agg-1-0", "core-0"}, {"edge
 // useCaseWay is that of the policy.
 var useCaseWay = []string{"edge-1-0", "agg-1-0", "core-0", "agg-2-0", "edge-2-0"}
 
-// useCaseReading is what came of an interface in a cycle, last: the use of its line in bytes a second, and bytes of segment routing and of
-// IPv4 that it has counted since the network began. Negative is not known.
+// useCaseReading is the last reading of an interface in a cycle. It has the use of its line in bytes a second, and
+// bytes of segment routing and of IPv4 since the network began. Negative means unknown.
 type useCaseReading struct{ tx, sr, ipv4 float64 }
 
 // useCaseRun is the readings by cycle and place, and the bytes of metadata by cycle.

@@ -11,12 +11,14 @@ import (
 	"github.com/hopscope/hopscope/planner/attention/solve"
 )
 
-// attentionVerify asks whether links get attention that need it, beside the use case of the paper ([attentionUseCase]): it follows a network over
-// measurement cycles. A link's delay is 10 µs with a deviation of 3 %. In every cycle one link in 500 gets a queue that makes it 50 to 100 % longer
-// for 10 cycles. Basic metrics carry the delay; a link is suspicious in the next cycle by the rules of appendix B, in our reading of its formulas:
-// the delay is off the mean of those before by more than 20 % of it. Delays of suspicious cycles are left out of the mean, in which the last 5 weigh
-// most, and the rule for differences is not needed. Counted are the cycles of such queues after the first, in which attention could have shifted to
-// them, the links that got it when their queue was gone or never there, and the bytes.
+// attentionVerify checks whether links that need attention get it, beside the use case of the paper
+// ([attentionUseCase]). It follows a network over measurement cycles. A link's delay is 10 µs with a deviation of 3
+// %. In every cycle one link in 500 gets a queue that makes it 50 to 100 % longer for 10 cycles. Basic metrics carry
+// the delay. A link is suspicious in the next cycle by the rules of appendix B. In our reading of its formulas the
+// delay must differ from its mean by more than 20 %. Delays of suspicious cycles are left out of the mean, in which
+// the last 5 weigh most, and the rule for differences is not needed. It counts the cycles of such queues after the
+// first, in which attention could have shifted to them. It also counts the links with attention but no queue, and the
+// bytes.
 func attentionVerify(ctx context.Context, t io.Writer, o Options) error {
 	fmt.Fprintln(t, "topology\tcycles\tcycles of queues\tin detail\tlate cycles, mean\tfalsely suspicious\tMB/s\tINT-Probe MB/s\tworst ms\t")
 	for _, size := range shown(o, 1, 10, 18, 30) {

@@ -14,8 +14,9 @@ import (
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
-// runCover prints what INT-path (INFOCOM 2019), INT-Balance (ICC 2023) and INT-Probe (ICDCS 2021) show: numbers and
-// lengths of paths, the second traversals that depots cost, and how the time grows. Every plan is checked.
+// runCover prints the results of INT-path (INFOCOM 2019), INT-Balance (ICC 2023) and INT-Probe (ICDCS 2021). They are
+// numbers and lengths of paths, the second traversals that depots cost, and how the time grows. Every plan is
+// checked.
 func runCover(ctx context.Context, w io.Writer, o Options) error {
 	r := coverRun{ctx: ctx, o: o}
 	for _, part := range []struct {

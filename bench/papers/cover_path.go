@@ -13,10 +13,10 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// The experiments of INT-path's section IV whose curves the text describes. Where the set-up is left open: random graphs
-// are connected and have links five times their nodes, and every number is the mean of ten graphs. Fabrics are real
-// fat-trees and complete bipartite leaf-spines, not those of the published generator, which joins every core switch with
-// every aggregation switch.
+// The experiments of INT-path's section IV whose curves the text describes. The rest of the set-up is ours. Random
+// graphs are connected and have five times as many links as nodes, and every number is the mean of ten graphs.
+// Fabrics are real fat-trees and complete bipartite leaf-spines, not those of the published generator, which joins
+// every core switch with every aggregation switch.
 
 // draws is how many random graphs a number is the mean of.
 const draws = 10
@@ -267,9 +267,9 @@ func (r *coverRun) times(g *topo.Graph) (dfs, euler time.Duration, err error) {
 	return dfs, euler, err
 }
 
-// pathGenerators: section II-C, where probes come from. A generator is at a switch where paths start, and a collector
-// where they end; a path may be turned round. Either every switch may have one (paths as they are), or those of the edge
-// only (walks between depots), or a single one does it all.
+// pathGenerators: section II-C, the places of probe generators. A generator is at a switch where paths start, and a
+// collector where they end. A path may be reversed. Either every switch may have one (paths as they are), or those of
+// the edge only (walks between depots), or one switch does it all.
 func (r *coverRun) pathGenerators(w io.Writer) error {
 	fmt.Fprintln(w, "topology\tgenerators\tat\tpaths\tat switches\ttraversals\tof links\t")
 	for _, spec := range shown(r.o, 2, "fat-tree:6", "leaf-spine:5,11", "random:100,500,1") {
@@ -302,9 +302,9 @@ func (r *coverRun) pathGenerators(w io.Writer) error {
 	return nil
 }
 
-// pathLatency: figure 14, how the rate of probes delays ordinary packets, in the emulated network: 40 switches with a
-// host each, 100 links of 4 Mbit/s, 8000 packets a second, a second of virtual time. Probes have at most 60 links, and
-// grow by 22 bytes at each.
+// pathLatency: figure 14, how the rate of probes delays ordinary packets, in the emulated network. It has 40 switches
+// with a host each, 100 links of 4 Mbit/s, and 8000 packets a second, for a second of virtual time. Probes have at
+// most 60 links, and grow by 22 bytes at each.
 func (r *coverRun) pathLatency(w io.Writer) error {
 	fmt.Fprintln(w, "probes/s a path\tplan\tpaths\tcollector's kpps\tmean us\t99 % us\tpackets lost %\tprobes lost %\t")
 	for _, m := range []struct {

@@ -14,10 +14,11 @@ import (
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
-// rftNetworks are the networks of the Internet Topology Zoo that the RFT paper most probably used: connected, one snapshot
-// a network, the 67 largest of at most 127 nodes. The paper names six of them: Pern, the largest with 127 nodes and 129 links, Globenet,
-// Missouri and Deltacom, which are its 50th, 51st and 65th, and here the 52nd, 51st and 65th by nodes and links, Intranetwork, and a PionierL1 of the 38
-// nodes and 45 links that PionierL3 has here. So at most one or two others differ.
+// rftNetworks are the networks of the Internet Topology Zoo that the RFT paper most probably used. They are
+// connected, one snapshot a network, the 67 largest of at most 127 nodes. The paper names six of them. Pern is the
+// largest with 127 nodes and 129 links. Globenet, Missouri and Deltacom are its 50th, 51st and 65th, and here the
+// 52nd, 51st and 65th by nodes and links. Intranetwork follows, and a PionierL1 of the 38 nodes and 45 links that
+// PionierL3 has here. So at most one or two others differ.
 const rftNetworks = `GtsPoland CrlNetworkServices IowaStatewideFiberMap Nordu Bics Arnes Xspedius GtsSlovakia NetworkUsa Cwix Niif
 PionierL1 Psnc BtNorthAmerica Reuna Bren Myren Grnet Evolink Iij KentmanJan2011 PionierL3 Intranetwork Geant2012 Cernet LambdaNet
 Roedunet SwitchL3 Chinanet Litnet Sanet Renater2010 Carnet Palmetto RoedunetFibre Bellcanada Uunet Surfnet Cudi Iris Bellsouth
@@ -34,9 +35,9 @@ type deliveryRow struct {
 	where          string
 }
 
-// runDelivery prints what RFT (Sun et al.) shows: how many points can be served, with how many new links and servers, and
-// how long that takes. It covers 67 networks with attributes drawn as there, and then what its other experiments vary.
-// Every plan is checked. Without a directory of topologies there is one line that says so in place of what needs it.
+// runDelivery prints the results of RFT (Sun et al.): the points that can be served, the new links and servers for
+// them, and the time. It covers 67 networks with attributes drawn as there, and then the variations of its other
+// experiments. Every plan is checked. Without a directory of topologies, one line states what was left out.
 func runDelivery(ctx context.Context, w io.Writer, o Options) error {
 	for _, x := range []struct {
 		title string

@@ -40,9 +40,9 @@ func drawnDelivery(nodes, links int, seed uint64) (*delivery.Problem, error) {
 	return delivery.Generate(g, seed), nil
 }
 
-// deliverySizes shows what a link costs from 10^3 links to 10^5, with the size at which the paper gives up brute force
-// (100 nodes, 300 links) and the 10,000 nodes of its §III-C. The two largest need time: without a second for a plan
-// they are left out.
+// deliverySizes shows the time for a link from 10^3 links to 10^5. It includes the size at which the paper gives up
+// brute force (100 nodes, 300 links) and the 10,000 nodes of its §III-C. The two largest need time: without a second
+// for a plan they are left out.
 func deliverySizes(ctx context.Context, t io.Writer, o Options) error {
 	fmt.Fprintln(t, "nodes\tlinks\tmethod\tpoints served\tlinks added\tat least\tservers\tat least\tseconds\tµs a link\t")
 	for _, size := range shown(o, 2, [][2]int{{100, 300}, {500, 1000}, {5000, 10000}, {10000, 20000}, {50000, 100000}}...) {
@@ -72,8 +72,8 @@ func deliverySizes(ctx context.Context, t io.Writer, o Options) error {
 // deliveryRuns is how many instances of a network deliveryPairs draws.
 const deliveryRuns = 10
 
-// deliveryPairs is experiments 1 to 3 (figure 2): the x axis is the share of the pairs of origin and destination, here of a
-// point with every server, that must be reliable. The others tolerate any loss; their deadlines and rates stay.
+// deliveryPairs is experiments 1 to 3 (figure 2). The x axis is the share of the pairs of origin and destination that
+// must be reliable, here of a point with every server. The others tolerate any loss; their deadlines and rates stay.
 func deliveryPairs(ctx context.Context, t io.Writer, o Options) error {
 	if o.Topologies == "" {
 		fmt.Fprintln(t, "left out: no directory with topologies is given")

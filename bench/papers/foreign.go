@@ -65,8 +65,9 @@ func WriteQuestions(dir string, families []string, o Options) error {
 	return harness.Write(dir, slices.Values(asked))
 }
 
-// ForeignTable runs a foreign program over the instances of some families, or of all for an empty list, and prints its plans beside the
-// published algorithm and ours. Every plan passes the same check. A program that gives no plan has a line that says why.
+// ForeignTable runs a foreign program over the instances of some families, or of all for an empty list. It prints the
+// program's plans beside those of the published algorithm and ours. Every plan passes the same check. If a program
+// returns no plan, a line states the reason.
 func ForeignTable(ctx context.Context, w io.Writer, p *harness.Program, families []string, o Options) error {
 	list, err := questions(families, o)
 	if err != nil {

@@ -18,11 +18,11 @@ import (
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
-// runOrchestrate prints what INTO (Journal of Internet Services and Applications 10:12, 2019) shows, over the 260
-// networks of its evaluation, or 40 random ones where these are not at hand: flows used by Concentrate and the largest
-// load of Balance, the published heuristics beside ours, with the gap to a proven bound; and the coverage that is left
-// when flows have little capacity. Then come quality against churn, capacities from packet sizes with an instance for
-// each class of traffic, and the time of a first plan by the size of the problem.
+// runOrchestrate prints the results of INTO (Journal of Internet Services and Applications 10:12, 2019) over the 260
+// networks of its evaluation. Without these it takes 40 random ones. It prints the flows used by Concentrate and the
+// largest load of Balance, with the gap to a proven bound. Both are by the published heuristics and by ours. The
+// coverage when flows have little capacity follows. Then come quality against churn, and capacities from packet sizes
+// with an instance for each class of traffic. The time of a first plan by problem size is last.
 //
 // Demands and capacities are drawn with the seed from the paper's distributions (section 5.1). The bound of the heuristics
 // is the one that ours proves in its longest run. Times are those of making a plan from an instance in memory.
@@ -278,8 +278,8 @@ func coverageTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Optio
 	return nil
 }
 
-// full is what the full assignment does with a network: every flow takes the items of each interface that it passes, in this order, as
-// long as there is room, and reports at the last of them.
+// full is the result of the full assignment in a network. Every flow takes the items of each interface on its path in
+// order, while there is room, and reports at the last of them.
 type full struct{ coverage, load, correlation, hops float64 }
 
 func fullAssignment(p *orchestrate.Problem) (f full) {
@@ -345,9 +345,9 @@ func fullTable(t io.Writer, nets []*topo.Graph, o Options) error {
 	return nil
 }
 
-// gapTable: sections 5.1 and 5.2.3, gaps of the published heuristics to the published bounds: of Concentrate to the fewest flows where each had
-// room for all that it passes (equation 12), or where these are not proven in the time, to what is; of Balance to the largest demand and to
-// the items a flow.
+// gapTable: sections 5.1 and 5.2.3, gaps of the published heuristics to the published bounds. Concentrate is compared
+// with the fewest flows if each had room for all items on its path (equation 12). If these are not proven in the
+// time, the proven bound counts. Balance is compared with the largest demand and with the items a flow.
 func gapTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Options) error {
 	rows := make([][]planned, 2)
 	proven, largest, at := 0, 0, 0

@@ -16,10 +16,10 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// runSchedule prints what schedules save, against two that need no planning: every probe as often as the link that is to be
-// seen most often (all alike), and every probe as often as its own links ask for (own links). No paper has figures of this.
-// Every schedule is checked. A second table takes probes away and gives back others, and says what few changes cost; a
-// third says what a link costs in networks of very different size.
+// runSchedule prints the savings of schedules, against two that need no planning. One sends every probe as often as
+// the most frequent link requires (all alike), the other as often as its own links require (own links). No paper has
+// figures of this. Every schedule is checked. A second table removes probes and restores others, and shows the cost
+// of few changes. A third shows the cost of a link in networks of very different size.
 func runSchedule(ctx context.Context, w io.Writer, o Options) error {
 	if err := o.table(w, "Schedules: bytes a second against schedules without a plan", func(t io.Writer) error { return scheduleTable(ctx, t, o) }); err != nil {
 		return err
@@ -30,8 +30,9 @@ func runSchedule(ctx context.Context, w io.Writer, o Options) error {
 	return o.table(w, "Schedules: cost of a link", func(t io.Writer) error { return scheduleSizes(ctx, t, o) })
 }
 
-// scheduleOf makes the problem of covers: one without depots, or several, each from a tenth of the edge nodes, in which no
-// probe has more than so many hops. Links at the core, or those of some leaves, are to be seen five times as often.
+// scheduleOf makes the problem of covers in which no probe has more than hops hops. There is one cover without
+// depots, or several, each from a tenth of the edge nodes. Links at the core, or those of some leaves, are to be seen
+// five times as often.
 func scheduleOf(g *topo.Graph, covers, hops int, fast bool, seed uint64) (*schedule.Problem, error) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var ends []int

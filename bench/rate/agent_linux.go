@@ -24,8 +24,8 @@ import (
 	"github.com/hopscope/hopscope/p4/probe"
 )
 
-// Waking is measured by ten probes that take turns, so that a frame can be a few milliseconds late and still shows when it was due:
-// it has the number of its probe.
+// Waking is measured by ten probes that take turns. A frame has the number of its probe, so that one that is a few
+// milliseconds late still shows when it was due.
 const (
 	period = int64(time.Millisecond) // between two starts
 	turns  = 10

@@ -12,8 +12,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// libraryHop and librarySchema are the columns that the reports of the measurement have values in, and no others: a bare
-// loop need not know what other reports have.
+// libraryHop and librarySchema are the columns in which the measured reports have values, and no others. A bare loop
+// does not need the columns of other reports.
 var libraryHop = arrow.StructOf(
 	arrow.Field{Name: "node_id", Type: arrow.PrimitiveTypes.Uint32, Nullable: true},
 	arrow.Field{Name: "ingress_if", Type: arrow.PrimitiveTypes.Uint16, Nullable: true},

@@ -27,9 +27,9 @@ type PipelineConfig struct {
 	shard   shard.Config
 }
 
-// DefaultPipelineConfig measures n flows over 8-port switches (640 hops), in the memory that such flows need, after each of them
-// had 400 reports: its sketches are cells by then, and begin to sample. Where there are more than half a million flows, it is 100
-// reports, so that the sketches are cells and count every value.
+// DefaultPipelineConfig measures n flows over 8-port switches (640 hops), in the memory that such flows need. Each
+// flow had 400 reports before: its sketches are cells by then, and begin to sample. With more than half a million
+// flows these are 100 reports, so that the sketches are cells and count every value.
 func DefaultPipelineConfig(n int) PipelineConfig {
 	each := 400
 	if n > 500_000 {
@@ -59,8 +59,8 @@ func (r *PipelineResult) Total() time.Duration { return r.Decode + r.Exporters +
 // Rate is reports a second.
 func (r *PipelineResult) Rate() float64 { return float64(r.Reports) / r.Total().Seconds() }
 
-// MedianRate is reports a second by the median of the batches. On a machine with other work, whose scheduler takes the
-// core away in the middle of some batches, it is closer to what an idle machine does.
+// MedianRate is reports a second by the median of the batches. On a machine with other work, the scheduler takes the
+// core away in the middle of some batches. The median is then closer to the rate of an idle machine.
 func (r *PipelineResult) MedianRate() float64 { return 1e9 / r.Median }
 
 // Print writes the result as one line.
@@ -105,7 +105,7 @@ func Pipeline(cfg PipelineConfig) (PipelineResult, error) {
 	return p.res, p.res.check(&cfg)
 }
 
-// check fails if the flows are not in the state that the measurement is about: all there, and with warm sketches if they had the
+// check fails if the flows are not in the measured state. All must be there, and with warm sketches if they had the
 // reports for it.
 func (r *PipelineResult) check(cfg *PipelineConfig) error {
 	if want := cfg.Flows * pathHops; r.Sketches.Listed+r.Sketches.Counted+r.Sketches.Sampled < want*99/100 {

@@ -16,8 +16,8 @@ type socketCounters struct {
 	drops   uint64
 }
 
-// readSockets reads the UDP sockets of the network namespace of this thread. /proc/net is that of the first thread of the process, which
-// measurements with namespaces of their own may have left in another one.
+// readSockets reads the UDP sockets of the network namespace of this thread. The file /proc/net is that of the first
+// thread of the process, which measurements with namespaces of their own may have moved to another one.
 func readSockets(port uint16) (socketCounters, error) {
 	var t socketCounters
 	for _, name := range []string{"/proc/thread-self/net/udp", "/proc/thread-self/net/udp6"} {

@@ -60,8 +60,8 @@ func lookupReceiver(name string) (receiver, error) {
 	return receiver{}, fmt.Errorf("no receiver %q", name)
 }
 
-// serve is the receiver's process. It reads its options as JSON from standard input and says where it listens; after
-// that it answers every further line with the number of datagrams that it received, until there is no line.
+// serve is the receiver's process. It reads its options as JSON from standard input and prints its address. After
+// that it answers every further line with the number of received datagrams, until the input ends.
 func serve() error {
 	in := bufio.NewReader(os.Stdin)
 	line, err := in.ReadBytes('\n')

@@ -9,8 +9,8 @@ type trial struct {
 	CPU      float64 `json:"cpu"`  // of the receiver's process, as a share of one core
 }
 
-// limitTries is how often a rate is tried before the sender's failure to reach it is taken as its limit; something else
-// may have had the CPU.
+// limitTries is how often a rate is tried before the sender's failure to reach it is taken as its limit. Other
+// processes may have had the CPU.
 const limitTries = 3
 
 // retrying tries a rate again when nothing was lost but the sender could not follow.
@@ -32,10 +32,10 @@ func retrying(try func(rate float64) (trial, error)) func(rate float64) (trial, 
 // limited reports whether the sender, and not the receiver, was at its limit.
 func (t trial) limited() bool { return t.Asked > 0 && t.Sent < 0.97*t.Asked }
 
-// search finds the highest rate without loss, to within step (0.03: 3 %). It doubles the rate from start until something
-// is lost or the sender cannot follow, and halves the interval after that; a rate that passed is tried once more in the
-// end, and lowered by step until it passes twice. The result is the trial at that rate; its Sent is 0 when every
-// rate lost.
+// search finds the highest rate without loss, to within step (0.03: 3 %). It doubles the rate from start until
+// something is lost or the sender cannot follow, and halves the interval after that. A rate that passed is tried once
+// more in the end, and lowered by step until it passes twice. The result is the trial at that rate. Its Sent is 0 if
+// every rate lost.
 func search(start, step float64, try func(rate float64) (trial, error)) (best trial, err error) {
 	const lowest = 1000
 	good, bad := 0.0, 0.0

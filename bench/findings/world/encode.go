@@ -69,7 +69,8 @@ func (h *header) ipv4(b []byte, tos uint8, dstPort uint16, inside []byte) []byte
 // bare is the packet without INT.
 func (h *header) bare(b []byte) []byte { return h.ipv4(b, 0, h.dstPort, nil) }
 
-// stack21 is the packet with a shim, an INT-MD 2.1 header and the records, the newest first, which UDP marks by its port and TCP by DSCP.
+// stack21 is the packet with a shim, an INT-MD 2.1 header and the records, the newest first. UDP marks it by its port
+// and TCP by DSCP.
 func (h *header) stack21(b []byte, path []record, cut bool) []byte {
 	const bits, words = 0xfd00, 9 // id, interfaces, latency, queue, both times (8 bytes each), utilisation
 	length := 3 + words*len(path)

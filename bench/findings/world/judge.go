@@ -65,8 +65,8 @@ type judge struct {
 	highest     inference.Severity
 }
 
-// Offered lets one scenario happen and calls a function with each element that is thought of for a finding from when it happens on: the id of the
-// finding, the window from then, and whether the element may be named.
+// Offered runs one scenario and calls each for every element that is considered for a finding. It passes the
+// finding's id, the window from which it counts, the offer, and whether the element may be named.
 func Offered(ctx context.Context, s *Scenario, seed uint64, each func(id, window uint64, o cause.Offer, right bool)) error {
 	_, err := run(ctx, s, seed, each)
 	return err
@@ -222,8 +222,8 @@ func (j *judge) acceptable(f *inference.Finding) bool {
 	return false
 }
 
-// happened reports whether an element is one that something happened to: not a link where it happened to one of its interfaces, nor an interface
-// of a link.
+// happened reports whether an event happened to exactly this element. An event at an interface does not count for its
+// link, nor one at a link for its interfaces.
 func (j *judge) happened(e inference.Element) bool {
 	f := &inference.Finding{Element: e}
 	return slices.ContainsFunc(j.x.s.truth, func(t truth) bool {

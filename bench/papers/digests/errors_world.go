@@ -17,8 +17,8 @@ type mapError struct {
 	make func(w *errorWorld, r *rand.Rand) bool // false: try again
 }
 
-// errorWorld is a network beside a map of it that may be wrong: the links, the id that each node really has, and how flows are
-// routed.
+// errorWorld is a network and a map of it that may be wrong. It has the links, the true id of each node, and the
+// routes of flows.
 type errorWorld struct {
 	nodes   int
 	ends    []int32   // where flows begin and end
@@ -328,8 +328,8 @@ type errorFlow struct {
 	publishedAt, certainAt                          int
 }
 
-// settledFor is how many digests in a row have to agree with a path without a mark for its flow to be followed no longer:
-// only a digest that disagrees could bring the mark back.
+// settledFor is the number of consecutive digests that must agree with a path without a mark until its flow is no
+// longer followed. Only a digest that disagrees could bring the mark back.
 const settledFor = 100
 
 // trace sends the digests of a flow, of which the first switches may see the wrong hop number.

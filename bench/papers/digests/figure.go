@@ -99,9 +99,9 @@ func (b *bench) progress(point string) {
 	}
 }
 
-// sample repeats an experiment. Each worker makes its own with begin; a run gets random numbers that depend on the options' seed, the
-// name of the stream and the number of the run. Experiments with the same stream meet the same packets. The results are in the order
-// of the runs. The point names the experiment in progress.
+// sample repeats an experiment. Each worker makes its own experiment with begin. The random numbers of a run depend
+// on the options' seed, the name of the stream and the number of the run. Experiments with the same stream meet the
+// same packets. The results are in the order of the runs. The point names the experiment in progress.
 func sample[T any](b *bench, point, stream string, runs int, begin func() (func(r *rand.Rand) (T, error), error)) ([]T, error) {
 	b.progress(point)
 	h := fnv.New64a()

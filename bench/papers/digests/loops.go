@@ -12,8 +12,8 @@ import (
 // loopBatch is how many packets a run of the loops table takes: alarms are too rare to count them by the packet.
 const loopBatch = 4000
 
-// loops measures Algorithm 2: false alarms on paths without a loop, whose switches all differ, and how long a packet goes
-// round in a loop until a switch reports it.
+// loops measures Algorithm 2. It counts false alarms on paths without a loop, whose switches all differ. It also
+// counts the rounds of a packet in a loop until a switch reports it.
 func (b *bench) loops() error {
 	alarms := table{
 		Title:   "Loop detection: false alarms of packets on paths without a loop",
@@ -97,9 +97,9 @@ func falseAlarms(l *pint.Loops, hops int, r *rand.Rand) (alarms int) {
 	return alarms
 }
 
-// expectedAlarms sums over which switch j raises the alarm, which T before it matched, and which i was in the packet: the
-// switch that wrote last before the first match is i with probability 1/(j-1), if j is the last that compares and none
-// between i and j replaces it. It bounds the rate from above and is near where alarms are rare.
+// expectedAlarms sums over the switch j that raises the alarm, the T matching switches before it, and the switch i
+// whose hash was in the packet. If j is the last that compares and none between replaces, i wrote last before the
+// first match with probability 1/(j-1). It bounds the rate from above and is close if alarms are rare.
 func expectedAlarms(l *pint.Loops, hops int) float64 {
 	sum := 0.0
 	for j := 2; j <= hops; j++ {

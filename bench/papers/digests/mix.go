@@ -16,8 +16,8 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// Figure 11: three queries in 16 bits. The paper gives each 8 bits, and plans by hand: the path on all packets, the
-// latency on 15 of 16 and the utilisation, which HPCC needs now and then only, on 1 of 16.
+// Figure 11: three queries in 16 bits. The paper gives each 8 bits, and plans by hand. The path is on all packets,
+// the latency on 15 of 16, and the utilisation on 1 of 16, because HPCC needs it rarely.
 const (
 	mixBits       = 16
 	mixFrequency  = 1. / 16

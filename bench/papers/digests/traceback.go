@@ -15,10 +15,10 @@ type tracer interface {
 	packet(r *rand.Rand) (path []uint32, done bool)
 }
 
-// pintTracer decodes PINT's digests as the paper does, and as the program that its authors published does where the paper
-// says nothing: every digest of one unknown writer narrows that hop's candidates; a hop is known when one is left, and is
-// then taken out of all digests. Other than that program it keeps Baseline packets whose hash says the first hop, and
-// hashes values in the XOR layer.
+// pintTracer decodes PINT's digests as in the paper, and as in the authors' program where the paper is silent. Every
+// digest of one unknown writer narrows that hop's candidates. A hop is known when one is left, and is then taken out
+// of all digests. Unlike that program it keeps Baseline packets whose hash selects the first hop, and hashes values
+// in the XOR layer.
 type pintTracer struct {
 	scheme     *pint.Scheme
 	candidates []uint32 // V; the switches of the path itself if empty
@@ -125,9 +125,9 @@ func (t *pintTracer) settle(i int) {
 	}
 }
 
-// ppmTracer is probabilistic packet marking (S. Savage, D. Wetherall, A. Karlin, T. Anderson, "Practical network support
-// for IP traceback", SIGCOMM 2000): a packet carries one of 8 fragments, of 8 bits each, of an edge's address
-// interleaved with its hash, and 8 bits that say which fragment and how far away.
+// ppmTracer is probabilistic packet marking (Savage, Wetherall, Karlin and Anderson, "Practical network support for
+// IP traceback", SIGCOMM 2000). A packet carries one of 8 fragments, of 8 bits each, of an edge's address interleaved
+// with its hash. Another 8 bits are the number of the fragment and the distance.
 //
 // Improved as in PINT's evaluation: the marking switch is drawn by reservoir sampling, so that far switches mark as many
 // packets as near ones. Read in its favour: one flow, so that fragments are never combined wrongly; the distance is
@@ -152,9 +152,9 @@ func (t *ppmTracer) packet(r *rand.Rand) ([]uint32, bool) {
 	return t.path, t.missing == 0
 }
 
-// amsTracer is the second advanced marking scheme (D. X. Song, A. Perrig, "Advanced and authenticated marking schemes for
-// IP traceback", INFOCOM 2001): a packet carries the 8-bit hash of a switch by one of 8 functions, 3 bits that say which,
-// and 5 for the distance. A hop is known when hashes of at least m functions agree with one switch only.
+// amsTracer is the second advanced marking scheme (Song and Perrig, "Advanced and authenticated marking schemes for
+// IP traceback", INFOCOM 2001). A packet carries the 8-bit hash of a switch by one of 8 functions, 3 bits for the
+// function, and 5 for the distance. A hop is known when hashes of at least m functions agree with one switch only.
 //
 // Improved and read in its favour as [ppmTracer] is.
 type amsTracer struct {

@@ -9,7 +9,8 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// digestWidths are the digests of figure 10, b = 1, b = 4, and two of b = 8; and eight of b = 2, which fill 16 bits as well.
+// digestWidths are the digests of figure 10, b = 1, b = 4, and two of b = 8. Eight of b = 2, which fill 16 bits as
+// well, are added.
 var digestWidths = []struct {
 	name, file      string
 	bits, instances int
@@ -122,8 +123,8 @@ func (b *bench) pathMethods(n *network, d int) ([]pathMethod, error) {
 	return methods, nil
 }
 
-// oneLayer is a coding with its first XOR layer alone. Section 6.3 says that figure 10 has one, as section 4.2 does for d ≤ 15, where
-// Algorithm 1 has two layers from d = 6 on.
+// oneLayer is a coding with its first XOR layer alone. Section 6.3 states one for figure 10, as section 4.2 does for
+// d ≤ 15. Algorithm 1 has two layers from d = 6 on.
 func oneLayer(c pint.Config) pint.Config {
 	c.P = c.P[:1]
 	return c

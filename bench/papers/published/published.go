@@ -1,5 +1,6 @@
-// Package published is the list of what five texts about telemetry publish: each figure, table, algorithm, theorem and stated result of
-// INT-path, INTO, PINT, FANT and RFT, beside where a file of bench/results has ours. [Page] writes docs/papers.md from both.
+// Package published is the list of the published results of five texts about telemetry: INT-path, INTO, PINT, FANT
+// and RFT. It has each figure, table, algorithm, theorem and stated result, and the place of ours in the files of
+// bench/results. [Page] writes docs/papers.md from both.
 package published
 
 import (
