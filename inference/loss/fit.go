@@ -41,8 +41,8 @@ const (
 	blackShare, blackLost = .5, 8
 )
 
-// fit finds what explains the losses of flows, the strongest first. floor is the ratio of losses, above 0, that is normal
-// for a flow, links is the number of links. The samples stay as they are.
+// fit finds the culprits that explain the losses of flows, the strongest first. The argument floor is the ratio of
+// losses, above 0, that is normal for a flow. The argument links is the number of links. The samples stay as they are.
 func fit(samples []Sample, links int, floor float64) []Culprit {
 	return FitWithin(samples, links, floor, falseAlarm)
 }
@@ -52,8 +52,8 @@ func FitWithin(samples []Sample, links int, floor, alarm float64) []Culprit {
 	return FitFew(samples, links, floor, alarm, leastLost)
 }
 
-// FitFew is FitWithin with another number of losses, above 0, that are worth a link: for probes over many ways, of which two that are lost can be enough where
-// hardly any other is.
+// FitFew is FitWithin with another least number of losses, above 0, for which a link is blamed. It is for probes over
+// many ways, where two lost ones can be enough if hardly any other is lost.
 func FitFew(samples []Sample, links int, floor, alarm float64, least uint64) []Culprit {
 	f := fitter{samples: samples, floor: floor, alarm: alarm, least: least, rate: make([]float64, len(samples)), cross: make([][]int32, links)}
 	for i := range samples {
@@ -167,9 +167,10 @@ func (f *fitter) likelihood() (sum float64) {
 	return sum
 }
 
-// exchange puts others in the place of a culprit, if all that is found is so much more likely then that it is worth being more: each costs the choice
-// between all candidates, and what makes one of them sure. So two of the three ports of a switch take the place of the switch, and links that lose
-// packets that of one which most of these cross. Beside a single flow nothing is exchanged: flows that differ so much follow no rates of links.
+// exchange replaces a culprit by others if the likelihood of the whole set rises by more than their price. Each one
+// costs the choice between all candidates, and the gain that makes one of them sure. So two of the three ports of a
+// switch replace the switch. Links that lose packets replace one link that most of these packets cross. Beside a single
+// flow nothing is exchanged: flows that differ so much follow no rates of links.
 func (f *fitter) exchange(chosen []Culprit) []Culprit {
 	if slices.ContainsFunc(chosen, func(c Culprit) bool { return c.Link < 0 }) {
 		return chosen
@@ -337,9 +338,9 @@ func (f *fitter) best(samples []int32) (rate, gain float64) {
 	return min(rate, 1), gain
 }
 
-// Needed returns how many of some packets have to be lost on a link for fit to find it, if nothing else explains them: by chance, at
-// the floor, as many are lost less than once in so many fits, even on the most unlucky one of all candidates, which are the links and
-// the flows. Where more than one link explains them it can take more.
+// Needed returns how many of some packets have to be lost on a link for fit to find it, if nothing else explains them.
+// At the floor, as many are lost by chance less than once in so many fits. That holds even on the most unlucky one of
+// all candidates, which are the links and the flows. If several links explain them it can take more.
 func Needed(packets uint64, floor float64, candidates int) uint64 {
 	for x := uint64(leastLost); x < packets; x++ {
 		ratio := float64(x) / float64(packets)
@@ -373,8 +374,8 @@ func tail(x, n uint64, p float64) float64 {
 	return min(sum, 1)
 }
 
-// AtLeast is the lower bound of a ratio of which lost of all were seen: a smaller one gives as many with a probability
-// of at most e^-limit (Chernoff's bound of the binomial distribution).
+// AtLeast returns the lower bound of a ratio, of which lost of all were seen. A smaller ratio gives as many with a
+// probability of at most e^-limit (Chernoff's bound of the binomial distribution).
 func AtLeast(lost int64, all uint64, limit float64) float64 {
 	if lost <= 0 {
 		return 0

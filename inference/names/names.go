@@ -163,8 +163,8 @@ func New(nodes []Node, hosts []Host, reasons map[uint8]string) *Names {
 	return n
 }
 
-// Clean makes a name fit to be shown: valid UTF-8 of at most [MaxName] characters, without control characters, without the
-// invisible ones that turn the direction of what follows, and without white space around it.
+// Clean makes a name fit to be shown. The result is valid UTF-8 of at most [MaxName] characters. It has no control
+// characters, no invisible ones that change the direction of text, and no white space around it.
 func Clean(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == '\u2028' || r == '\u2029' || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co) {

@@ -69,8 +69,8 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// printed is how many bytes at the beginning of p are printed ASCII, tabs or line ends. It looks at eight bytes at once: the top bit of none of them is
-// set, nor that of any less a space, nor that of any and one.
+// printed returns how many bytes at the beginning of p are printed ASCII, tabs or line ends. It tests eight bytes at
+// once for the top bit: of each byte, of the byte less a space, and of the byte plus one.
 func printed(p []byte) int {
 	const each = 0x0101010101010101
 	i := 0
@@ -106,8 +106,8 @@ func screened(dst, in []byte, replace func([]byte, rune) []byte) []byte {
 
 func asMark(dst []byte, _ rune) []byte { return utf8.AppendRune(dst, utf8.RuneError) }
 
-// AppendEscaped appends the escape of a character that is not printed, in JSON (RFC 8259 §7): of one beyond the first plane, one for
-// each half of it. [utf8.RuneError] stands for itself.
+// AppendEscaped appends the escape of a character that is not printed, in JSON (RFC 8259 §7). A character beyond the
+// first plane has one escape for each surrogate. [utf8.RuneError] stands for itself.
 func AppendEscaped(dst []byte, r rune) []byte {
 	if r == utf8.RuneError {
 		return utf8.AppendRune(dst, r)

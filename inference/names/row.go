@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// The columns of decode --format table. Rows are written as they come, so the widths are those of what usually stands
-// there, and a longer value pushes the rest of its row to the right.
+// The columns of decode --format table. Rows are written as they come, so the widths are those of usual values. A
+// longer value moves the rest of its row to the right.
 const rowFormat = "%-27s  %-15s  %-11s  %-45s  %s\n"
 
 // AppendHeading appends what the columns are called.
@@ -18,8 +18,8 @@ func AppendHeading(dst []byte) []byte {
 	return fmt.Appendf(dst, rowFormat, "TIME", "EXPORTER", "KIND", "FLOW", "PATH (NODE LATENCY, FIRST HOP FIRST)")
 }
 
-// AppendRow appends a report as a row for people: times and latencies in their units, a path that reads from left to
-// right, and what nodes and drop reasons are called.
+// AppendRow appends a report as a row for people. Times and latencies have their units, a path reads from left to
+// right, and nodes and drop reasons have their names.
 func AppendRow(dst []byte, r *decode.Report, n *Names) []byte {
 	exporter, kind, flow := "-", "-", "-"
 	if r.Has&decode.HasExporter != 0 {

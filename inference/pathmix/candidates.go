@@ -204,8 +204,8 @@ func (m *Model) likely(e *evidence, h, most int, floor float64, set []int32) []u
 	return list
 }
 
-// lucky is how many digests that a hop wrote alone have to agree with a node before it is more than chance: not one of all
-// nodes is expected to have as many.
+// lucky returns how many digests that a hop wrote alone have to agree with a node to be more than chance. Fewer than
+// one of all nodes is expected to have as many.
 func (m *Model) lucky(e *evidence, h int) float64 {
 	mean := float64(len(e.single[h])) * math.Exp2(-m.bits)
 	tail, p := 1-math.Exp(-mean), math.Exp(-mean)

@@ -126,9 +126,9 @@ func (f *fitter) slope(c *column) (sum float64) {
 	return sum
 }
 
-// climb finds the shares that fit best, by expectation and maximisation with steps that are stretched as long as that helps.
-// It ends when no more than some gain is left, when it is sure that the likelihood is worth no more work or that it is enough,
-// or after some rounds.
+// climb finds the shares that fit best, by expectation and maximisation with steps that are stretched as long as that
+// helps. It ends when the possible gain is less than gain, or after some rounds. It also ends when the likelihood is
+// sure to stay below worth or reaches enough.
 func (f *fitter) climb(x *mixture, gain, worth, enough float64, rounds int) {
 	x.log = f.weigh(x)
 	stretch := 1.0

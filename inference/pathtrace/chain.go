@@ -102,9 +102,9 @@ func (t *Tracer) reachable(tr *trace, source []uint64, to int) {
 	}
 }
 
-// keepDistant removes nodes that are too far from known hops. On a shortest path, the distances from the first and the last
-// known hop must be exactly right; otherwise the nearest known hops on either side must not be too far. It reports whether it
-// removed some.
+// keepDistant removes nodes that are too far from known hops. On a shortest path, the distances from the first and the
+// last known hop must be exactly right. Otherwise the nearest known hops on either side must not be too far. It reports
+// whether it removed some.
 func (t *Tracer) keepDistant(tr *trace, h int, set []uint64) (removed bool) {
 	a, b := bits.TrailingZeros64(tr.known), bits.Len64(tr.known)-1
 	exact := t.m.Routed

@@ -87,10 +87,11 @@ func (t *Tracer) replay(f *Flow, tr *trace) bool {
 	return !tr.dead
 }
 
-// sample looks for two paths that explain all digests between them. It traces parts of the digests, by turns runs of them
-// and scattered ones, until one part leads to a path. Then the digests that this path does not explain have to lead to a
-// second one, and those that the second one does not explain have to lead back to the first. If two paths are used equally,
-// one part of n digests in 2ⁿ⁻¹ is of a single path; where links are known, half a dozen digests make a path.
+// sample looks for two paths that explain all digests between them. It traces parts of the digests, in turn runs of
+// them and scattered ones, until one part leads to a path. Then the digests that this path does not explain have to
+// lead to a second one. Those that the second one does not explain have to lead back to the first. If two paths are
+// used equally, one part of n digests in 2ⁿ⁻¹ is of a single path. Where links are known, half a dozen digests make a
+// path.
 func (t *Tracer) sample(f *Flow, tr *trace) []uint16 {
 	n := len(tr.recent)
 	random := uint64(tr.recent[n-1].id)<<32 | uint64(tr.recent[0].id)

@@ -43,8 +43,8 @@ type Packet struct {
 	Digest uint64
 }
 
-// Deviation returns in what way the flow's path is not what the map says. ok is false where digests do not contradict the map, and
-// where it is not known yet in what way they do. The nodes are appended to dst.
+// Deviation returns how the flow's path differs from the map. The result ok is false if digests do not contradict the
+// map, or if the difference is not known yet. The nodes are appended to dst.
 func (t *Tracer) Deviation(f *Flow, dst []uint32) (d deviation, ok bool) {
 	if f.paths[0] == 0 {
 		return deviation{}, false
@@ -75,12 +75,12 @@ func (t *Tracer) Deviation(f *Flow, dst []uint32) (d deviation, ok bool) {
 	return d, true
 }
 
-// taken is how many digests have to agree with a path for it to be one that the flow took until then, even though not all of its
-// hops were confirmed.
+// taken is how many digests have to agree with a path for it to be one that the flow took until then. Not all of its
+// hops need be confirmed.
 const taken = 48
 
-// withstands reports whether digests of the hops in which another path differs agree with the published path more often than by chance:
-// then packets take that one as well, or some digests are wrong.
+// withstands reports whether digests of the hops in which another path differs agree with the published path more often
+// than by chance. Then packets take that one as well, or some digests are wrong.
 func (t *Tracer) withstands(f *Flow, x *loose, path []uint32, astray uint64) bool {
 	if !f.Known() {
 		return false

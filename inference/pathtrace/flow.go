@@ -8,8 +8,8 @@ const maxPaths = 4
 // Flow is the state that the owner of a flow keeps for its Tracer. The zero Flow is ready for use; [Tracer.Release] gives back the
 // memory that it refers to. It may be moved to another place, but only one copy may be used.
 type Flow struct {
-	// Ingress and Egress name the sets of nodes (1 for the first of Config.Ends) that the first and the last node of
-	// the path belong to; 0 if that is not known. They must be set before the first digest.
+	// Ingress and Egress name the sets of nodes that the first and the last node of the path belong to. They count from
+	// 1, the first of Config.Ends; 0 means that the set is not known. They must be set before the first digest.
 	Ingress, Egress uint16
 
 	// Source stands for the sender of the flow: flows of one source count once where other flows confirm the map.

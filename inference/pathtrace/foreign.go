@@ -10,8 +10,8 @@ import (
 const (
 	// foreignSteps is how many nodes are visited for a digest that may be foreign. Where there are more, it is not taken for one.
 	foreignSteps = 1 << 11
-	// foreignEnds is how many links may be between the ends of a known path and those of another one of the same flow: hosts with two
-	// switches, and pairs of switches at the border, are two links from each other at most.
+	// foreignEnds is how many links may be between the ends of a known path and those of another one of the same flow.
+	// Hosts with two switches, and pairs of switches at the border, are two links from each other at most.
 	foreignEnds = 2
 )
 
@@ -25,8 +25,8 @@ func (t *Tracer) Writers(id uint32, hops int) (all uint64) {
 	return all
 }
 
-// Kept calls yield for each part of a digest that one hop wrote last, over whatever came before it: with that hop, 1 for the first,
-// and whether the node of the known path there can have written it.
+// Kept calls yield for each part of a digest that one hop wrote last, over earlier content. The arguments are that hop,
+// 1 for the first, and whether the node of the known path there can have written it.
 func (t *Tracer) Kept(f *Flow, id uint32, hops int, digest uint64, yield func(hop int, agrees bool)) {
 	if !f.Known() {
 		return
@@ -43,9 +43,10 @@ func (t *Tracer) Kept(f *Flow, id uint32, hops int, digest uint64, yield func(ho
 	}
 }
 
-// Foreign reports whether no packet can have brought a digest that enters and leaves the network where the known path of a flow does, or
-// within two links of there. It may take any links of the map: not one walk of so many nodes explains it. It is false where no path is
-// known or none of that length, where distances are not known, and where there are too many walks.
+// Foreign reports whether no packet can have brought a digest that enters and leaves the network where the known path
+// of a flow does, or within two links of there. The packet may take any links of the map: no walk of so many nodes
+// explains the digest. It is false where no path is known or none of that length, where distances are not known, and
+// where there are too many walks.
 func (t *Tracer) Foreign(f *Flow, id uint32, hops int, digest uint64) bool {
 	if !f.Known() || t.m.Dist == nil {
 		return false

@@ -25,8 +25,8 @@ type digestLog struct {
 // maxShared is how many digests of several writers are counted.
 const maxShared = 64
 
-// logPatience is how many times Config.Window digests have to agree with a path before hops that did not write enough of
-// them are given up: they stay marked.
+// logPatience is how many times Config.Window digests have to agree with a path before the search for confirmation
+// ends. Hops that did not write enough of them stay marked.
 const logPatience = 8
 
 func logBytes(m *prior.Model) int { return 16*m.Config.Window + 2*pint.MaxHops + 8*maxShared + 128 }
@@ -53,7 +53,7 @@ func (t *Tracer) keep(f *Flow, k int) *digestLog {
 	return l
 }
 
-// count makes the counts those of a path: what agreed with another one, or with this one before another was in use, is no
+// count makes the counts those of a path. Agreement with another one, or with this one before another was in use, is no
 // evidence for it.
 func (l *digestLog) count(ref uint32) {
 	if l.owner != ref {
@@ -161,9 +161,9 @@ func (l *digestLog) uncredit(writers uint64) {
 	}
 }
 
-// support is how many digests speak for the node of a hop. Those that two hops wrote together agree as well if the nodes of
-// the two are exchanged. So for each other hop there must be as many that only one of the two wrote; only this one, if a digest
-// contradicted it, since those of the other one may be older than what changed.
+// support returns how many digests confirm the node of a hop. Those that two hops wrote together agree as well if the
+// nodes of the two are exchanged. So for each other hop there must be as many that only one of the two wrote. If a
+// digest contradicted this hop, only its own count, since those of the other one may be older than the change.
 func (l *digestLog) support(h int, suspect bool) int {
 	n, together := int(l.counts[h]), [pint.MaxHops]int{}
 	any := uint64(0)
@@ -273,8 +273,8 @@ func (t *Tracer) recount(f *Flow, ref uint32) {
 	t.certify(f, r, l)
 }
 
-// opposed takes in a digest that contradicts the path of a flow: its confidence falls, and the hops that may be to blame are
-// marked again, until as many digests as before the first mark fell agree with them anew.
+// opposed counts a digest that contradicts the path of a flow: the confidence of the path falls. The hops that may be
+// to blame are marked again. Each mark stays until as many digests as before its first removal agree with the hop anew.
 func (t *Tracer) opposed(f *Flow, r record, id uint32, digest uint64) {
 	if f.log != 0 && t.logs[f.log-1].hops != r.hops() {
 		return

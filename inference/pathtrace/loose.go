@@ -8,10 +8,11 @@ import (
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
-// Paths that need not be the map's. Each hop is a node of the model that speaks, or a place whose node has another id. From
-// hop to hop a path follows a link, or with a small probability jumps to any node. The digests of one writer, and those of
-// several of which all but one are settled, weigh the nodes of each hop; sums forward and backward along the path give the
-// probability of each node at each hop. What is settled by that settles more digests, until nothing changes.
+// Paths that need not be the map's. Each hop is a node of the model that writes digests, or a place whose node has
+// another id. From hop to hop a path follows a link, or with a small probability jumps to any node. The nodes of each
+// hop are weighed by digests of one writer, and by those of several of which all but one are settled. Sums forward and
+// backward along the path give the probability of each node at each hop. Newly settled hops settle more digests, until
+// nothing changes.
 const (
 	strayed = 1.0 / 256 // prior probability that the node of a hop has another id than the map says,
 	jumped  = 1.0 / 128 // and that a path takes a link that the map does not have
@@ -287,8 +288,8 @@ func (t *Tracer) doubtOne(x *loose) bool {
 	return true
 }
 
-// mixed reports whether the digests of a hop agree with some node so often that packets rather take several paths than meet a
-// node that is not known.
+// mixed reports whether packets rather take several paths than meet a node that is not known. They do if the digests of
+// a hop agree with some node often enough.
 func (t *Tracer) mixed(x *loose, h int) bool {
 	v := len(t.m.Nodes)
 	for _, u := range x.agreed[h] {

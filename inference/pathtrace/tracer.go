@@ -68,8 +68,8 @@ func New(m *prior.Model) *Tracer {
 // Model returns the model that t was made with.
 func (t *Tracer) Model() *prior.Model { return t.m }
 
-// Add takes in the digest of a packet of flow f, which passed so many switches (hops), and says what it did. id is the
-// packet id that the switches hashed.
+// Add takes in the digest of a packet of flow f, which passed so many switches (hops), and returns its effect. The
+// argument id is the packet id that the switches hashed.
 func (t *Tracer) Add(f *Flow, id uint32, hops int, digest uint64) Event {
 	e := t.add(f, id, hops, digest)
 	t.stats.Events[e]++
@@ -270,8 +270,8 @@ func (t *Tracer) close(f *Flow) {
 	f.trace = 0
 }
 
-// traceBytes is the most memory that a trace of k hops takes: its struct, its lists, of which two have a place for each
-// digest, and what appending leaves unused.
+// traceBytes returns the most memory that a trace of k hops takes. It counts its struct, its lists, of which two have a
+// place for each digest, and the unused room of appends.
 func traceBytes(m *prior.Model, k int) int {
 	return traceStruct + k*(8*m.Words+4+2*maxFound) + 60*m.Config.Window
 }

@@ -25,8 +25,8 @@ const (
 type experience struct {
 	sound, unsound float64 // flows whose path was confirmed to be the map's, and those that were found to deviate
 
-	// What marks depend on is counted with more care: once for all flows of a source that agree with the map, and for each flow
-	// that has a digest which contradicts it, for whatever reason.
+	// The counts on which marks depend are more cautious. All flows of a source that agree with the map count once.
+	// Each flow with a digest that contradicts it counts, for whatever reason.
 	backed, contradicted float64
 	lots                 [knownLots / 64]uint64 // of sources that were counted,
 	drawn                int                    // and how many these are
@@ -107,8 +107,9 @@ func (t *Tracer) placeOf(path []uint32, h int) *place {
 	return p
 }
 
-// trust is the evidence in bits that other flows give for the node of a hop: that many of them found the map right there, and
-// none found it wrong since. All nodes that the map would have there must have spoken, or one of them may have another id.
+// trust returns the evidence in bits from other flows for the node of a hop. Many of them found the map right there,
+// and none found it wrong since. All nodes that the map would have there must be confirmed, or one of them may have
+// another id.
 func (t *Tracer) trust(path []uint32, h int) float64 {
 	if t.places == nil {
 		return 0
@@ -120,10 +121,11 @@ func (t *Tracer) trust(path []uint32, h int) float64 {
 	return min(-math.Log2(1-errorPart)*float64(p.flows()), newError)
 }
 
-// spare gives those of the open hops that lose their mark, although their own digests are too few for any prior. An error of
-// the map is taken to be at any hop with the same probability. A node that is not the right one is left by chance, with a
-// probability that falls with each digest of its hop, and with all flows that confirmed its place. These probabilities, the least
-// ones first, are allowed to be as much in sum, with those of the hops that have lost their mark, as the stated confidence leaves.
+// spare returns those of the open hops that lose their mark, although their own digests are too few for any prior. An
+// error of the map is assumed to be equally probable at any hop. A wrong node remains by chance, with a probability
+// that falls with each digest of its hop, and with all flows that confirmed its place. These probabilities are summed,
+// the least ones first, with those of the hops that have lost their mark. The sum may be as large as the stated
+// confidence leaves.
 func (t *Tracer) spare(r record, l *digestLog, sure, open uint64) (spared uint64) {
 	path := r.path()
 	each := t.experience.guard() / float64(len(path))
@@ -156,8 +158,8 @@ func (t *Tracer) spare(r record, l *digestLog, sure, open uint64) (spared uint64
 	return spared
 }
 
-// passes is the probability that a hop seems to have the published node, by chance, after so many digests: there are as many chances
-// for it as nodes that the map could have there.
+// passes returns the probability that a hop seems to have the published node, by chance, after so many digests. There
+// are as many chances for it as nodes that the map could have there.
 func (t *Tracer) passes(path []uint32, h, n int) float64 {
 	if n >= t.m.Strict {
 		return math.Exp2(t.m.Branch - float64(n)*t.m.Bits)
@@ -286,8 +288,8 @@ func (t *Tracer) doubts(f *Flow, i int, dst []float64) []float64 {
 	return dst
 }
 
-// HopConfidence appends for each hop of the flow's i-th known path the probability that its node is right: 0 where it is known
-// to be another one.
+// HopConfidence appends for each hop of the flow's i-th known path the probability that its node is right. It is 0
+// where the node is known to be another one.
 func (t *Tracer) HopConfidence(f *Flow, i int, dst []float64) []float64 {
 	if i < 0 || i >= maxPaths || f.paths[i] == 0 {
 		return dst

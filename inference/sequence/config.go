@@ -50,8 +50,8 @@ func (c *Config) sums(trackers int) int { return 1 << bits.Len(uint(sumsEach*c.M
 // waiting is how many reports wait at most in one of several trackers.
 func (c *Config) waiting(trackers int) int { return max(c.MaxExporters/trackers, mostWaiting) }
 
-// NumbersMemory returns the further memory of [Tracker.ReportNumbers], for all trackers together, in bytes: with so many runs of each
-// sequence, in a window in which all of them have as many.
+// NumbersMemory returns the further memory of [Tracker.ReportNumbers] in bytes, for all trackers together. It holds for
+// so many runs of each sequence, in a window in which all of them have as many.
 func (c *Config) NumbersMemory(runs int) int64 {
 	const list = int(unsafe.Sizeof(window.Run{}))
 	return int64(c.MaxExporters) * int64(int(unsafe.Sizeof(numberLog{}))+2*keptFills*4+2*int(unsafe.Sizeof(window.Numbers{}))+8*runs*list)

@@ -2,10 +2,12 @@ package sequence
 
 import "github.com/hopscope/hopscope/decode"
 
-// A copy is a report whose number and whose bytes came a moment before: one datagram that was captured twice, or that the network doubled. It is
-// proven once a new number follows, since an exporter that does not count, or that counts in a circle, repeats both too; or by the time in its
-// report, where that differs from report to report. Until then it waits; where 64 of them come and nothing new, or where the window ends, those
-// that wait count, and are alike. An exporter that was proven to be doubled waits no more. Copies of messages of IPFIX are known by its decoder.
+// A copy is a report whose number and whose bytes came a moment before: one datagram that was captured twice, or that
+// the network doubled. Two things prove it. One is a new number that follows, since an exporter that does not count, or
+// that counts in a circle, repeats both too. The other is the time in its report, if that differs from report to
+// report. Until then it waits. If 64 of them come and nothing new, or if the window ends, those that wait count, and
+// are alike. An exporter that was proven to be doubled waits no more. Copies of messages of IPFIX are detected by its
+// decoder.
 
 const (
 	// copyWithin is how soon a copy comes, in ns: as long as a missing number is waited for.

@@ -18,14 +18,14 @@ const (
 	// pendingDuplicates is how many repetitions of an exporter's very first number are believed to be duplicates once
 	// the number changes.
 	pendingDuplicates = 8
-	// startSlack is how far before the first number that was seen a late one is believed to belong to the same
-	// sequence, though it was received after it.
+	// startSlack is how far before the first seen number a late one is believed to belong to the same sequence. It was
+	// received after that one.
 	startSlack = 64
 	// leastWait is how many numbers a missing one is waited for at least, and the length of the record of a
 	// sequence that lacks none.
 	leastWait = 1024
-	// holdFor is the time for which a missing number is waited for in any case, as long as there is a record of it, in ns:
-	// as long as the worker may take that has it.
+	// holdFor is the time for which a missing number is waited for in any case, as long as there is a record of it, in
+	// ns. The worker that has it may take as long.
 	holdFor = 5e8
 	// settleAfter is the time after which a missing number is no longer waited for, in ns.
 	settleAfter = 2e9
@@ -33,7 +33,7 @@ const (
 	calmCuts = 8
 	// returnWithin is the time in which a sequence may come back that another one seemed to have replaced, in ns.
 	returnWithin = 60e9
-	// keptBack is for how long a report is believed to have been kept back here, in ns; an older one came before the
+	// keptBack is for how long a report is believed to have been delayed here, in ns. An older one came before the
 	// clock was set back.
 	keptBack = 60e9
 )
@@ -309,8 +309,8 @@ func (s *sequence) leave(ahead, leaving uint32, m *room) {
 	}
 }
 
-// settled counts the missing ones among n numbers from first on that have been missing for so long that no record of them
-// is needed any more.
+// settled counts the missing ones among n numbers from first on that no longer need a record, because they have been
+// missing for so long.
 func (s *sequence) settled(first, n uint32) uint32 {
 	if !s.settling {
 		return 0
@@ -615,14 +615,14 @@ func (s *sequence) returns(first uint32, at int64, m *room) bool {
 	return s.replaced && at-s.oldTime <= returnWithin && ahead > 0 && ahead <= m.longest
 }
 
-// cut ends a window of time at end: it publishes what was missing for too long, and lets the wait and the record follow the disorder
-// that is seen.
+// cut ends a window of time at end. It publishes the numbers that were missing for too long, and adapts the wait and
+// the record to the disorder that is seen.
 func (s *sequence) cut(end int64, m *room) {
 	if !s.started || s.resumed {
 		return
 	}
-	// What was missed between two runs is counted with the first window: no collector ran when it was sent, so that none of it can
-	// be on its way for long, and a run that ends soon would never count it.
+	// Numbers missed between two runs are counted with the first window. No collector ran when they were sent, so none
+	// of them can be on its way for long. A run that ends soon would never count them.
 	if k := (s.missedTo - s.edge) & s.mask(); s.missed && k > 0 && k <= s.provisionalSpan() {
 		s.settleNext(k)
 	}

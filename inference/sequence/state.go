@@ -14,8 +14,8 @@ import (
 //	missing numbers that are provisional <4b>  the first of them, or one before it <4b>, where a flag says so
 //	how long it had run, in ms <4b>  when it said so <8b>, where a flag says so
 //
-// Version 1 has neither, and is written where there is neither. Version 2 does not have the first provisional one, and version 3, which is written where no
-// exporter says how long it has run, not the last line.
+// Version 1 has neither, and is written where there is neither. Version 2 does not have the first provisional one.
+// Version 3 does not have the last line, and is written where no exporter states how long it has run.
 const stateVersion = 4
 
 // savedExporter is the part of an entry that outlives a run.
@@ -66,8 +66,8 @@ func (x *savedExporter) code(c *state.Coder, version uint8) {
 	}
 }
 
-// AppendState appends the numbers that the exporters have reached, for [Tracker.ReadState] of a later run: 51 bytes for
-// each, 8 more where numbers are provisional, and 12 more where it says for how long it has run.
+// AppendState appends the numbers that the exporters have reached, for [Tracker.ReadState] of a later run. It takes 51
+// bytes for each, 8 more where numbers are provisional, and 12 more where the exporter states how long it has run.
 func (t *Tracker) AppendState(dst []byte) []byte {
 	newest := uint8(1)
 	for i := range t.entries {
@@ -94,11 +94,11 @@ func (t *Tracker) AppendState(dst []byte) []byte {
 	})
 }
 
-// ReadState makes the exporters known whose state AppendState wrote: those with addresses that mine names, or all if mine is
-// nil, as several trackers share the exporters among them. Those that are known already, and those for which there is no
-// place, are left out. A later number is taken as follows: what lies between, up to Config.MaxGap, was missed while no collector
-// ran, or was seen by one that ended before it could publish it. So is what was provisional. Other bytes are refused with a [*state.Error], and then
-// nothing is changed.
+// ReadState adds the exporters whose state AppendState wrote. It takes those with addresses that mine names, or all if
+// mine is nil, as several trackers share the exporters among them. Exporters that are known already, and those for
+// which there is no place, are left out. If a later number comes, the numbers between, up to Config.MaxGap, were missed
+// while no collector ran. Or one that ended received them and could not publish them. The same holds for provisional
+// numbers. Other bytes are refused with a [*state.Error], and then nothing is changed.
 func (t *Tracker) ReadState(b []byte, mine func(*decode.Addr) bool) error {
 	var all []savedExporter
 	err := state.Read("state of a tracker", b, func(c *state.Coder) {

@@ -40,15 +40,15 @@ type Stats struct {
 	forgotten uint64 // exporters
 	displaced uint64 // of these, those that made room for others before they had proven themselves
 
-	// Unwatched is how many exporters had no place in the last window in which there were such; at least so many where More is set, since
-	// a tracker distinguishes only some thousands.
+	// Unwatched is how many exporters had no place in the last window in which there were such. If More is set it is a
+	// lower bound, since a tracker distinguishes only some thousands.
 	Unwatched int
 	More      bool
 }
 
-// space is the identity of a sequence number space, packed for quick comparison: the address in two words, then node,
-// hardware id, width of the numbers (0 for reports without one) and, in the lowest bits, whether no node was named, and
-// whether one is optional then; and where the reports were sent to.
+// space is the identity of a sequence number space, packed for quick comparison. It holds the address in two words,
+// then node, hardware id and width of the numbers (0 for reports without one). The lowest bits hold whether no node was
+// named, and whether one is optional then. The last word is the destination of the reports.
 type space struct{ addr0, addr1, rest, to uint64 }
 
 const (
@@ -108,8 +108,8 @@ type entry struct {
 }
 
 const (
-	// provenAfter is the time that the reports of an exporter span at least, in ns, and provenWindows the windows that
-	// they come in, before it has proven itself.
+	// An exporter proves itself by reports that span at least provenAfter, in ns, and come in at least provenWindows
+	// windows.
 	provenAfter   = 1e9
 	provenWindows = 2
 	// sample is how many guests are looked at for the one that makes room.
@@ -190,8 +190,8 @@ func (t *Tracker) observe(r *decode.Report, sum uint32, knownCopy bool) *entry {
 	return e
 }
 
-// ObserveLazy counts one lazy report. It sets Copy of what is one. Where r has to wait for other reports to be decided, the tracker takes it
-// and sets Waits of what is left in its place; [Tracker.Decided] gives it back.
+// ObserveLazy counts one lazy report. It sets Copy of a copy. If r has to wait for other reports to be decided, the
+// tracker takes it and sets Waits of the rest in its place. [Tracker.Decided] returns it.
 func (t *Tracker) ObserveLazy(r *decode.Lazy) {
 	if r.Shape == nil {
 		report := r.Report()
@@ -312,9 +312,9 @@ func (t *Tracker) admit(sp space) (i, knocks uint32, ok bool) {
 	return i, 0, true
 }
 
-// displace gives a newcomer the place of a guest: of some that it looks at, the one that was heard the least, if the newcomer knocks
-// more often than that. Senders that are invented anew for every report, or that take turns, displace no exporter that reports more
-// often than each of them.
+// displace gives a newcomer the place of a guest. Of some guests that it examines, it takes the one that was heard the
+// least, if the newcomer knocks more often. Senders that are invented anew for every report, or that take turns,
+// displace no exporter that reports more often than each of them.
 func (t *Tracker) displace(sp space) (i, knocks uint32, ok bool) {
 	if len(t.guests) == 0 {
 		return 0, 0, false
@@ -506,8 +506,8 @@ func (t *Tracker) Cut(dst []inference.ExporterStats, end int64) []inference.Expo
 	return merge(dst, n)
 }
 
-// judge lets an exporter that has proven itself hold its place, and makes one a guest again that has been silent for
-// long while places are rare.
+// judge lets an exporter that has proven itself hold its place. While places are rare, it makes one a guest again that
+// has been silent for long.
 func (t *Tracker) judge(e *entry, end int64, full bool) {
 	if e.reports > 0 {
 		e.windows = min(e.windows+1, provenWindows)

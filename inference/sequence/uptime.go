@@ -2,14 +2,16 @@ package sequence
 
 import "github.com/hopscope/hopscope/decode"
 
-// Agents of sFlow say in each datagram for how long they have run. One that began anew is known by that from its first datagram on, wherever its
-// numbers are: those near its old ones would look like copies, and those far from them would need to be confirmed.
+// Agents of sFlow state in each datagram how long they have run. A restart is detected by that from the first datagram
+// on, wherever its numbers are. Otherwise those near its old ones would look like copies, and those far from them would
+// need to be confirmed.
 
 // uptimeSlack is how far uptimes and times of receipt may disagree, in ms.
 const uptimeSlack = 1000
 
-// beganAnew takes the number of r for the first one of another sequence. It does so if the exporter cannot have run for so short a
-// time without a restart after the datagram before, and its uptime did not wrap. It reports whether the number is counted.
+// beganAnew takes the number of r for the first one of another sequence. It does so if the exporter cannot have run for
+// so short a time without a restart since the datagram before, and its uptime did not wrap. It reports whether the
+// number is counted.
 func (t *Tracker) beganAnew(e *entry, r *decode.Report, sum uint32) bool {
 	was, uptime, timed := e.uptime, r.HeaderTime, e.timed
 	elapsed := max(r.Time-e.upAt, 0) / 1e6

@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Judge makes the shard check the path of every flow against a policy, from now on: once in each window in which the flow is seen, by
-// the first report of it that has the path. nil is no policy.
+// Judge makes the shard check the path of every flow against a policy, from now on. It does so once in each window in
+// which the flow is seen, with the first report of it that has the path. nil is no policy.
 func (s *State) Judge(p *inference.Policy) {
 	if p.Len() == 0 {
 		p = nil
@@ -47,8 +47,8 @@ func (s *State) conform(slot uint32, r *decode.Report) {
 	}
 }
 
-// certainPath appends the path of a flow by its digests. It appends nothing as long as anything is not certain: what rests on the
-// topology alone, what digests contradict, and flows of several paths break no rule.
+// certainPath appends the path of a flow by its digests. It appends nothing as long as anything is not certain. Paths
+// that rest on the topology alone, that digests contradict, and several paths of a flow break no rule.
 func (s *State) certainPath(dst []inference.HopKey, slot uint32, f *flow) []inference.HopKey {
 	if f.pathID == 0 || !s.digests.Has(slot) {
 		return dst

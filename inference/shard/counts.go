@@ -44,8 +44,8 @@ func (s *State) readCounts(r *decode.Report) {
 	}
 }
 
-// goOn forgets readings of before, and begins a window with the others: it goes on from the latest of all shards, also where that shard
-// has none in it.
+// goOn forgets old readings, and begins a window with the others. The window continues from the latest of all shards,
+// also where that shard has none in it.
 func (x countReadings) goOn(next *window.Partial, before int64) {
 	for k, r := range x {
 		if r.sent.Has && r.sent.LastAt < before {

@@ -17,7 +17,7 @@ const (
 	bufferCodes = 112 - inline
 	// absent marks a value that a hop did not have. It is no code of package logcode.
 	absent = 0xffff
-	// lasting is how many reports in a row make of a list of hops a path of its own, though it is a part of another path. While views of
+	// lasting is how many reports in a row make a path of a list of hops that is a part of another path. While views of
 	// the whole path come too, there are fewer between two of them.
 	lasting = 64
 )
@@ -132,9 +132,9 @@ func hasNameless(hops []decode.Hop) bool {
 	return false
 }
 
-// partOf compares the hops of r with the known path of f: -1 says that they are a part of it in one piece, and 1 that it is one of them. A
-// packet that is captured on several links of its way, or whose telemetry is taken off before the end, has such. So has one whose way
-// comes to a node again. What came alone for long is no view, but a path.
+// partOf compares the hops of r with the known path of f. It returns -1 if they are a part of it in one piece, and 1 if
+// it is a part of them. Such packets are captured on several links of their way, or lose their telemetry before the
+// end. Others come to a node again on their way. A list of hops that came alone for long is no view, but a path.
 func (s *State) partOf(f *flow, r *decode.Report) int {
 	n := int(f.hops)
 	if n == 0 || n >= s.cfg.MaxPathLength || n == len(r.Hops) {

@@ -46,8 +46,8 @@ func (c *Cut) countTimesOf(r *decode.Report, counted uint64) {
 	}
 }
 
-// between is the time from a to b by their clocks, and when these begin again. ok is false where that is no number of nanoseconds of
-// 64 bits.
+// between returns the time from a to b by their clocks, and the period of the clocks. The result ok is false if that is
+// no number of nanoseconds of 64 bits.
 func between(unit uint64, a, b *decode.Hop) (d int64, period uint64, ok bool) {
 	width := min(a.TimeBits, b.TimeBits)
 	switch {

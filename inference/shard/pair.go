@@ -27,8 +27,8 @@ type pair struct {
 	live bool
 }
 
-// entersNetwork reports whether r is what the first switch says of a packet before anything was put into it: a report
-// that is not the last switch's, about no hop.
+// entersNetwork reports whether r is the first switch's report of a packet before any telemetry was put into it. It is
+// a report that is not the last switch's, about no hop.
 func entersNetwork(r *decode.Report) bool {
 	const marks = decode.Transit | decode.Tracked | decode.Dropped | decode.Congested | decode.Loop
 	return r.Flags&marks == decode.Transit|decode.Tracked && r.Kind == decode.KindPostcard && len(r.Hops) == 0
@@ -47,8 +47,8 @@ func leavesNetwork(r *decode.Report) bool {
 	return false
 }
 
-// lastPostcard reports whether r is the postcard of the last switch that is known to send one for the flow, where no report has the
-// whole path.
+// lastPostcard reports whether r is the postcard of the last switch that is known to send one for the flow. No report
+// has the whole path then.
 func (s *State) lastPostcard(f *flow, r *decode.Report) bool {
 	if r.Kind != decode.KindPostcard || r.Flags&decode.Transit != 0 || len(r.Hops) != 1 || f.flags&postcards == 0 || f.hops == 0 {
 		return false

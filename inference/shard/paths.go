@@ -84,10 +84,10 @@ func (s *State) save(x *savedFlow, slot uint32) {
 	x.digests = s.digests.Save(x.digests, slot)
 }
 
-// ReadPaths makes flows known whose paths AppendPaths wrote: their next report goes on from there, and another path is a
-// path change. It is called after ReadDigests and before the first Update. Flows that are known already are left as they
-// are, and so are those for which there is no room; digests of plans that are not followed any more are passed over. What
-// AppendPaths does not write is refused with a [*state.Error], and then nothing is changed.
+// ReadPaths restores flows whose paths AppendPaths wrote. Their next report goes on from there, and another path is a
+// path change. It is called after ReadDigests and before the first Update. Flows that are known already are left as
+// they are, and so are those for which there is no room. Digests of plans that are not followed any more are passed
+// over. Bytes that AppendPaths does not write are refused with a [*state.Error], and then nothing is changed.
 func (s *State) ReadPaths(b []byte) error {
 	if err := s.readPaths(b, false); err != nil {
 		return err

@@ -8,17 +8,17 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// strikes of another hop at the same TTL that a hop of a path of postcards survives, and those after which its own
-// return means that TTL says nothing about this path.
+// A hop of a path of postcards leaves it after strikesOut reports of another hop at the same TTL. If the hop returns
+// after strikesFlat of them, TTL has no meaning for this path.
 const (
 	strikesOut  = 8
 	strikesFlat = 3
 )
 
-// countPostcard counts a report about a single hop. The path of the flow is put together from them: by falling TTL
-// where it is known, and otherwise in the order in which the hops came first. One postcard never changes a known path:
-// a hop leaves it when another one came strikesOut times at the same TTL and it did not. Where hops at the same TTL
-// come in turn (devices that do not lower it), TTL is not used any more.
+// countPostcard counts a report about a single hop. The path of the flow is combined from them: by falling TTL where it
+// is known, and otherwise in the order in which the hops came first. One postcard never changes a known path. A hop
+// leaves it when another one came strikesOut times at the same TTL and it did not. Where hops at the same TTL come in
+// turn (devices that do not lower it), TTL is not used any more.
 func (s *State) countPostcard(f *flow, slot uint32, r *decode.Report) {
 	h := &r.Hops[0]
 	k := hopKey(h)

@@ -8,9 +8,9 @@ import (
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
-// countShort counts a lazy report in its short form, if its flow is in the state that nearly all are in: on a path that is known
-// and has not changed, whose hops are in the table, with nothing else to be looked at. It does what count does and changes
-// nothing where it gives false.
+// countShort counts a lazy report in its short form, if its flow is in the common state. The flow is on a known path
+// that has not changed, its hops are in the table, and nothing else has to be examined. countShort has the effect of
+// count, and changes nothing if it returns false.
 func (s *State) countShort(r *decode.Lazy, slot uint32) bool {
 	shape := r.Shape
 	if shape.Common.Postcard() {

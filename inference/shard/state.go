@@ -102,8 +102,9 @@ func New(cfg Config, seed uint64) *State {
 	return s
 }
 
-// ListArrivals makes the shard list flows that it sees for the first time, or again after a window without them, up to
-// Config.MaxPathChanges in a window: for collectors that are some of several. It is called before the first report.
+// ListArrivals makes the shard list flows that it sees for the first time, or again after a window without them. It
+// lists up to Config.MaxPathChanges in a window. It is for collectors of a fleet, and is called before the first
+// report.
 func (s *State) ListArrivals() { s.listArrivals = true }
 
 // Update counts reports that were read to their end. It keeps nothing of them. A [decode.Report.FlowHash] that they carry
@@ -398,9 +399,9 @@ func (s *State) sweep(now int64) {
 	s.flows.Sweep(now, int(min(n, int64(s.flows.Cap()))))
 }
 
-// restart forgets a flow that was silent for the idle timeout, as the sweep would have done had it come by: what becomes
-// of a flow must not depend on how many others there are. It is looked at with the first report of a window, which is
-// enough as long as no window is longer than the idle timeout.
+// restart forgets a flow that was silent for the idle timeout, as the sweep would have done had it come by. The state
+// of a flow must not depend on the number of others. The timeout is checked with the first report of a window, which is
+// enough as long as no window is longer than it.
 func (s *State) restart(slot uint32) {
 	e := s.flows.At(slot)
 	s.evicted(slot, e, flowtable.Idle)

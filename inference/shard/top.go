@@ -12,17 +12,18 @@ import (
 
 // topFlows finds the busiest flows of a window exactly, and collects the distributions of their hops.
 //
-// Every flow counts its reports of the window in its own line, which is in the cache anyway. A flow whose count passes the threshold
-// becomes a candidate; when there is no place for another one, the candidates below the median leave and the threshold rises to what
-// they had. So a flow that is no candidate at the end has at most the threshold, and the places/2 busiest are there. This needs no
-// work for the other flows, unlike a Space-Saving list, whose every update is a second look-up, and no pass over the table at the end
-// of the window.
+// Every flow counts its reports of the window in its own line, which is in the cache anyway. A flow whose count passes
+// the threshold becomes a candidate. If there is no place for another one, the candidates below the median leave and
+// the threshold rises to their count. So a flow that is no candidate at the end has at most the threshold, and the
+// places/2 busiest are there. Other flows need no work, unlike in a Space-Saving list, whose every update is a second
+// look-up. Nor is there a pass over the table at the end of the window.
 //
-// A candidate has histograms of its own. They miss what was flushed to the flow's sketches before it became one; the
-// reported flows of a window stay candidates in the next, so that those that are busy for longer miss nothing.
+// A candidate has histograms of its own. They miss the values that were flushed to the flow's sketches before it became
+// one. The reported flows of a window stay candidates in the next, so that flows which are busy for longer miss
+// nothing.
 //
-// Probes of agents are candidates whatever their count, up to half as many as flows are reported (inference.ProbesAmong): they have
-// few reports, and the control of probes asks for them.
+// Probes of agents are candidates whatever their count, up to half as many as flows are reported
+// (inference.ProbesAmong). They have few reports, and the control of probes needs them.
 type topFlows struct {
 	places      []topFlow
 	used        int
@@ -42,8 +43,8 @@ type topFlow struct {
 	probe bool            // the flow is a probe, and has its place whatever its count
 	part  window.FlowPart // its hops, until the end of the window
 
-	// queues are the dense codes of the queues of the last reports, which wait as those of the latencies do in the flow: counting
-	// many values of a histogram together costs one cache miss.
+	// queues holds the dense codes of the queues of the last reports. They wait like those of the latencies in the
+	// flow: counting many values of a histogram together costs one cache miss.
 	queues [bufferCodes]uint16
 	queued uint8 // reports in queues
 
@@ -61,8 +62,8 @@ func newTopFlows(n int) topFlows {
 	}
 }
 
-// topOctaves is how many octaves of values the candidates have memory for together: on average five for latency and queue of
-// each hop of a path of ten, and the hops themselves. Few candidates have as much as 256.
+// topOctaves returns how many octaves of values the candidates have memory for together. On average these are five for
+// latency and queue of each hop of a path of ten, and the hops themselves. Few candidates have as much as 256.
 func topOctaves(places int) int { return max(places, 256) * 128 }
 
 // count counts a dense code in a histogram of a candidate, as long as there is memory. Only values that no device measured spread so
@@ -240,8 +241,8 @@ func (s *State) cutTop(p *window.Partial) {
 	}
 }
 
-// trim gives back what the histograms of free places hold, once that is more than a window may take: different candidates
-// could take it in turn, and would keep it.
+// trim releases the histograms of free places, once they hold more than a window may take. Otherwise different
+// candidates could take it in turn, and would keep it.
 func (t *topFlows) trim() {
 	held := 0
 	for i := range t.places[:t.used] {

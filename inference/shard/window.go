@@ -15,8 +15,8 @@ const (
 
 	octaveCodes = logcode.OctaveCodes
 	rowOctaves  = rowCounters / octaveCodes
-	// hopOctaves is how many octaves of a hop have room for more than 255 of a code, on average over all hops. farCodes is how many
-	// codes beyond the rows have counters.
+	// hopOctaves is the average number of octaves of a hop, over all hops, that have room for more than 255 of a code.
+	// farCodes is how many codes beyond the rows have counters.
 	hopOctaves = 16
 	farCodes   = 16
 )
@@ -27,10 +27,10 @@ const (
 	queueRow
 )
 
-// hopSet is the hops of one window: for each of them two histograms of dense log codes, like [logcode.Histogram], but
-// laid out for batches. The counters of a hop are a row at a fixed place, so that counting a batch is a list of indexes first
-// and a tight loop over it then: its cache misses overlap, where histogram after histogram they would be waited for one by
-// one. And a counter is a byte, whose overflows are counted elsewhere: the bytes of hundreds of hops fit a core's own cache.
+// hopSet holds the hops of one window. Each has two histograms of dense log codes, like [logcode.Histogram], but laid
+// out for batches. The counters of a hop are a row at a fixed place. So counting a batch is a list of indexes first and
+// a tight loop over it then, whose cache misses overlap. Histogram after histogram they would be waited for one by one.
+// A counter is a byte, whose overflows are counted elsewhere: the bytes of hundreds of hops fit a core's own cache.
 type hopSet struct {
 	hops  []hopRest // by reference
 	low   []uint8   // rows by reference, of as many hops as the table had

@@ -63,8 +63,9 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Decide names the errors of the map that the deviations of a window show, each flow once, in a fixed order, and returns the flows
-// that they explain. Least is the number of flows, from as many addresses, that an error needs; minFlows at least.
+// Decide names the errors of the map that the deviations of a window show, each flow once, in a fixed order. It returns
+// the flows that they explain. The argument least is the number of flows, from as many addresses, that an error needs;
+// minFlows at least.
 func Decide(flows []inference.Deviation, least int) (errors []Error, explained map[decode.FlowKey]bool) {
 	return DecideBeside(flows, nil, least)
 }
@@ -101,8 +102,9 @@ type Fine struct {
 }
 
 const (
-	// luckyShare is how many of the members of a group may read as the map says, although what is said of the group holds: their digests
-	// are too few yet, or fit by chance. refuted is the chance of as many by that below which it is not said of the group.
+	// luckyShare is the share of a group's members that may agree with the map although the error holds for the group.
+	// Their digests are too few yet, or fit by chance. If as many agree with a probability below refuted, the error
+	// does not hold for the group.
 	luckyShare = .1
 	refuted    = .01
 )

@@ -87,8 +87,8 @@ func (a *account) beside(m *Map, h int) bool {
 	return sides > 0
 }
 
-// unknownNode appends the error of a node that is not on the map: its id if the digests give it, and the nodes of the map that it may
-// stand for.
+// unknownNode appends the error of a node that is not on the map. It holds the node's id if the digests give it, and
+// the nodes of the map that it may stand for.
 func (s *surveyor) unknownNode(m *Map, a *account, h int, dst []inference.MapError) []inference.MapError {
 	if !a.beside(m, h) {
 		return dst
@@ -121,8 +121,8 @@ func (s *surveyor) unknownNode(m *Map, a *account, h int, dst []inference.MapErr
 	return dst
 }
 
-// linkless appends errors of neighbours that the map does not link, and of pairs of nodes that would be linked if they stood in each
-// other's place.
+// linkless appends two kinds of errors: neighbours that the map does not link, and pairs of nodes that would be linked
+// in each other's place.
 func (s *surveyor) linkless(m *Map, a *account, dst []inference.MapError) []inference.MapError {
 	for w := a.unlinked; w != 0; w &= w - 1 {
 		h := bits.TrailingZeros64(w)

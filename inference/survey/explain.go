@@ -116,8 +116,8 @@ func (s *surveyor) read(m *Map, hops, shift int, packets []pathtrace.Packet) {
 	}
 }
 
-// trace finds the best path in some rounds: the first one knows only digests of a single writer, those after it peel digests of
-// several with what is certain already.
+// trace finds the best path in some rounds. The first one uses only digests of a single writer. Those after it peel
+// digests of several with the hops that are certain already.
 func (s *surveyor) trace(m *Map, hops, shift int) account {
 	a := account{shift: shift, path: make([]int32, hops)}
 	for h := range a.path {

@@ -48,8 +48,8 @@ func (m *Map) linked(a, b int32) bool {
 	return ok
 }
 
-// common appends the nodes that are linked with both of two nodes, of which either may be -1 for one that is not there or not on
-// the map, up to a limit; more than that are none.
+// common appends the nodes that are linked with both of two nodes, up to a limit. Either may be -1 for one that does
+// not exist or is not on the map. It appends none if there are more than the limit.
 func (m *Map) common(a, b int32, limit int, dst []int32) []int32 {
 	if a < 0 {
 		a, b = b, a

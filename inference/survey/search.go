@@ -69,8 +69,8 @@ func (s *surveyor) search(m *Map, clues []clue) (id uint32, ok bool) {
 	return id, ok
 }
 
-// sprayed reports whether nodes of the map explain clues for a node that is not there: one of them many, or those that could be at
-// the place most. A flow that takes several paths looks like that.
+// sprayed reports whether nodes of the map explain clues for a missing node. One of them explains many, or those that
+// could be at the place explain most. A flow that takes several paths looks like that.
 func (s *surveyor) sprayed(m *Map, clues []clue, places []int32) bool {
 	s.values = grown(s.values, len(m.nodes))
 	counts := make([]int32, len(m.nodes))

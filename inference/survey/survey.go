@@ -118,9 +118,9 @@ func (w *Watch) SizeBytes() int {
 	return n
 }
 
-// Survey ends a window: it explains the flows that have news, as far as its work goes, and calls yield with the deviations of all that
-// are explained by errors of their map. It releases those that the map explains, or that nothing does: done is called with their
-// owners.
+// Survey ends a window. It explains the flows that have news, as far as its work goes, and calls yield with the
+// deviations of all that errors of their map explain. It releases those that the map explains, or that nothing does,
+// and calls done with their owners.
 func (w *Watch) Survey(yield func(*inference.Deviation), done func(owner uint32)) {
 	w.surveyor.steps = 0
 	n := len(w.flows)

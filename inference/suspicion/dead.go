@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// deadRatio is the share of rounds from which on a culprit, or a probe, is taken for dead: what it loses is explained, and what does not come any
-// more changes what the rest reports.
+// deadRatio is the share of lost rounds from which a culprit, or a probe, counts as dead. Its losses are then
+// explained, and the missing rounds change the reports of the rest.
 const deadRatio = .5
 
 // dead reports whether a class of links is a culprit that lost most rounds, and is not well again.
@@ -89,8 +89,8 @@ func (s *State) follows(f *inference.Finding) bool {
 // rerouted is how many windows after a line died findings begin that flows bring about which go another way by now.
 const rerouted = 5
 
-// passing reports whether a queue at an interface is one of packets that came together as flows left a dead line: its finding began with that, and probes that
-// cross the interface are as usual.
+// passing reports whether a queue at an interface is one of packets that came together as flows left a dead line. Its
+// finding began with that, and probes that cross the interface are as usual.
 func (s *State) passing(f *inference.Finding) bool {
 	window := int64(s.cfg.Window)
 	with := func(c culprit) bool { return c.dead && f.Start >= c.died-2*window && f.Start <= c.died+rerouted*window }
@@ -101,8 +101,8 @@ func (s *State) passing(f *inference.Finding) bool {
 	return len(s.touched) > 0 && !slices.ContainsFunc(s.touched, func(l int32) bool { return l < 0 || int(l) >= len(s.links) || !s.hops.usual(l) })
 }
 
-// acquit ends the suspicion of links that rests on findings which follow from a dead line, or on evidence of these, or on findings that a cause explains by
-// now: it accuses the links that it names, and no others.
+// acquit ends the suspicion of links that rests on consequences of a dead line, on evidence of these, or on findings
+// that a cause explains by now. The cause accuses the links that it names, and no others.
 func (s *State) acquit(all []inference.Finding) {
 	consequences := map[uint64]bool{}
 	for i := range all {

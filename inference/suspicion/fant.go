@@ -5,11 +5,12 @@ import "math"
 // fantHistory is how many values, and how many changes, FANT's test remembers.
 const fantHistory = 5
 
-// Deviation is FANT's test of one metric of one link as one probe sees it (appendix B). The formulas are images that the text lost, which has
-// two thresholds, of the deviation from historical values and of that of their changes; its prototype takes what is more than twice the value
-// before (section 6.3). This is one reading, with n = 5. The absolute deviation: |v − mean of the last n values| > θ₁ · that mean. The difference deviation: |change −
-// mean of the last n changes| > θ₂ · the mean of their absolute values. A value is suspicious by either; neither says anything before
-// it has n values to compare with. Cost and memory are constant. The zero value has seen nothing.
+// Deviation is FANT's test of one metric of one link as one probe sees it (appendix B). The formulas are images that
+// are missing in the text. The text has two thresholds, of the deviation from historical values and of that of their
+// changes. Its prototype takes values of more than twice the value before (section 6.3). This is one reading, with n =
+// 5. The absolute deviation: |v − mean of the last n values| > θ₁ · that mean. The difference deviation: |change − mean
+// of the last n changes| > θ₂ · the mean of their absolute values. A value is suspicious by either. Both need n values
+// to compare with. Cost and memory are constant. The zero value has seen nothing.
 type Deviation struct {
 	values, changes ring
 }
@@ -61,8 +62,8 @@ func (d *Deviation) Step(v, theta1, theta2 float64) (suspicious bool) {
 	return suspicious
 }
 
-// Fant finds suspicious links as FANT does: a [Deviation] for every metric, link and probe, and a link is suspicious in a
-// cycle if any of its own is. It has no hysteresis. Nothing is allocated after NewFant.
+// Fant finds suspicious links as FANT does. It has a [Deviation] for every metric, link and probe, and a link is
+// suspicious in a cycle if any of its own is. It has no hysteresis. Nothing is allocated after NewFant.
 type Fant struct {
 	theta1, theta2 float64
 	metrics        int

@@ -30,9 +30,9 @@ func (s *State) explainAll(all []inference.Finding) {
 	}
 }
 
-// found takes the open findings that stand for themselves, and causes while a finding that they explain is open: a cause stays open for new
-// evidence when its last one has ended, and says nothing of the links then. One that is open though its place is as usual again says nothing of
-// the links until that changes. What probes report in the cycle comes before.
+// found takes the open findings that stand for themselves, and causes while a finding that they explain is open. A
+// cause stays open for new evidence when its last one has ended, and then accuses no links. An open finding whose place
+// is as usual again accuses none until that changes. Evidence of probes in the cycle comes before.
 func (s *State) found(all []inference.Finding) {
 	if s.places == nil {
 		return
@@ -53,8 +53,8 @@ func (s *State) found(all []inference.Finding) {
 	s.acquit(all)
 }
 
-// narrow leaves those links of a node that are suspected already or that probes accuse, if there are any: drops and latencies of
-// a node are often those of one of its interfaces, which reports do not name.
+// narrow keeps those links of a node that are suspected already or that probes accuse, if there are any. Drops and
+// latencies of a node are often those of one of its interfaces, which reports do not name.
 func (s *State) narrow(probed []evidence) {
 	kept := 0
 	for _, l := range s.touched {

@@ -52,8 +52,9 @@ const (
 	driftReach = 8
 )
 
-// pairFloor is the floor of a pair, by its link with the lower number, in ns: PairFloor allows for clocks that nothing disciplines. Where those of its ends
-// moved less in the cycles before, pairLeast is enough, or what a packet takes on the line: the least time is that of the shortest ones.
+// pairFloor returns the floor of a pair, by its link with the lower number, in ns. PairFloor allows for clocks that
+// nothing disciplines. If the clocks of its ends moved less in the cycles before, the floor is pairLeast or the time of
+// a packet on the line. The least time is that of the shortest ones.
 func (h *hop) pairFloor(cfg *Config, link int) float64 {
 	if h.drifted < usualCycles/2 || cfg.pairLeast <= 0 {
 		return cfg.PairFloor
@@ -160,8 +161,9 @@ func (x *hops) pairs(s *State, at detect.Moment) {
 	}
 }
 
-// lasts reports whether a pair takes longer now, and for long enough: by less than a packet takes on the line, in two windows in a row. The least time is
-// that of the shortest packet, and in a window of few packets all may be longer ones.
+// lasts reports whether a pair takes longer now, and for long enough. For less than the time of a packet on the line,
+// that is two windows in a row. The least time is that of the shortest packet, and in a window of few packets all may
+// be longer ones.
 func (h *hop) lasts(more, worst, packet float64) bool {
 	if h.slow++; 2*more < worst {
 		h.slow = 0
@@ -186,8 +188,8 @@ func (c *Config) detectors() (all [statistics]detect.Config) {
 	return all
 }
 
-// line gives the time on the line beyond what it was at first, and a floor of room for it to become less: with the floor that is added to
-// all values, a floor more is half as much again.
+// line returns the time on the line beyond its first value, with a floor of room for it to become less. With the floor
+// that is added to all values, a floor more is half as much again.
 func (h *hop) line(w detect.Window, floor float64) detect.Window {
 	if w.Count == 0 {
 		return w

@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// Losses are looked at over the present cycle, and over the last 1 to 2, 2 to 4, 4 to 8, ... 256 to 512 cycles: blocks of 1, 2, 4, ...
-	// cycles, the present one and the one before it. Each of them is looked at in every cycle in which a round got lost.
+	// Losses are summed over the present cycle, and over the last 1 to 2, 2 to 4, 4 to 8, ... 256 to 512 cycles. These
+	// are blocks of 1, 2, 4, ... cycles, the present one and the one before it. Each of them is judged in every cycle
+	// in which a round got lost.
 	lossScales = 10
 	lossBlocks = lossScales - 1
 	// Chance of a false culprit in a fit: by all of a cycle together, whatever they share, less than once in a million cycles.
@@ -185,8 +186,9 @@ func (x *losses) fit(s *State, unsure bool, of func(p int) rounds) {
 	}
 }
 
-// asLine replaces culprits of a fit that lost most rounds by both directions of one line, where these explain what two of them do and lost nearly all
-// rounds themselves: a line that fails in both directions at once is likelier than two failures. Where several lines do, nothing is replaced.
+// asLine replaces culprits of a fit that lost most rounds by both directions of one line. These must explain the losses
+// of two of them and have lost nearly all rounds themselves. A line that fails in both directions at once is likelier
+// than two failures. If several lines qualify, nothing is replaced.
 func (x *losses) asLine(in *Incidence, list []loss.Culprit) []loss.Culprit {
 	if in.reverse == nil || len(list) < 2 {
 		return list
@@ -258,9 +260,10 @@ func (x *losses) lostNearly(in *Incidence, class int32) bool {
 	return sent > 0 && 10*lost >= 9*sent
 }
 
-// explained reports whether a culprit explains most of what a fit explains by a class that is no culprit yet, though the fit does not have the
-// culprit; or nearly all of that is of probes that cross a dead one, which lose their rounds whatever else they cross. The other direction of a
-// dead one is never explained.
+// explained reports whether the losses that a fit explains by a class that is no culprit yet are explained already.
+// Either an old culprit that the fit does not have explains most of them. Or nearly all of them are of probes that
+// cross a dead one, which lose their rounds whatever else they cross. The other direction of a dead one is never
+// explained.
 func (x *losses) explained(in *Incidence, list []loss.Culprit, class int32) bool {
 	if slices.ContainsFunc(x.culprits, func(c culprit) bool { return c.class == class }) {
 		return false
@@ -281,7 +284,8 @@ func (x *losses) explained(in *Incidence, list []loss.Culprit, class int32) bool
 	return 10*shared >= 9*all
 }
 
-// shared counts the rounds of the present fit that probes lost which cross a class, and those of them whose probes cross one of others as well.
+// shared counts the lost rounds of the present fit whose probes cross a class. The second count is of those whose
+// probes cross one of others as well.
 func (x *losses) shared(in *Incidence, class int32, other func(int32) bool) (all, shared uint64) {
 	for k, p := range x.sampleProbes {
 		if _, crosses := slices.BinarySearch(in.probeClasses[p], class); crosses {
@@ -294,8 +298,9 @@ func (x *losses) shared(in *Incidence, class int32, other func(int32) bool) (all
 	return all, shared
 }
 
-// otherWay is the other direction of a dead class, if nearly all that a fit explains by a class that is no culprit is of probes that cross it, or -1:
-// a line that fails in both directions at once is likelier than two failures.
+// otherWay returns the other direction of a dead class, or -1. Nearly all losses that a fit explains by a class that is
+// no culprit must be of probes that cross it. A line that fails in both directions at once is likelier than two
+// failures.
 func (x *losses) otherWay(in *Incidence, class int32) int32 {
 	if _, there := x.culprit(class); there || in.reverse == nil || x.backOfDead(in, class) {
 		return -1
@@ -326,8 +331,8 @@ func (in *Incidence) alone(probe int32) int32 {
 	return -1
 }
 
-// blame adds a culprit, or brings it up to date: by the shortest time of a cycle in which a fit has it. Where nothing was lost in the cycle, it
-// stays as it is: rounds that arrive count as calm, and make the share that it lost before no smaller.
+// blame adds a culprit, or updates it by the shortest time of a cycle in which a fit has it. If nothing was lost in the
+// cycle, it stays as it is. Rounds that arrive count as calm, and do not reduce the share that it lost before.
 func (x *losses) blame(c culprit) {
 	at, there := x.culprit(c.class)
 	if !there {

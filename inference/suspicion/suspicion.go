@@ -70,8 +70,9 @@ type Round struct {
 
 // Places says where elements are.
 type Places interface {
-	// Links appends the links that the element of a finding touches: of an interface the one behind it, of a link its
-	// two directions, of a node all of its links, of a flow or a route those on its way; none if it is not known.
+	// Links appends the links that the element of a finding touches. For an interface it is the one behind it, for a
+	// link its two directions, for a node all of its links. For a flow or a route they are those on its way. It appends
+	// none if they are not known.
 	Links(to []int32, f *inference.Finding) []int32
 }
 
@@ -157,9 +158,10 @@ func (s *State) replan(in *Incidence) {
 	clear(s.named.kept) // of classes, which are others now
 }
 
-// Inherit gives a state that has seen nothing yet what another one knows of the links and probes that both have: was holds, by the number of
-// a link here, its number there, or -1. A probe is the same if it crosses the same links. Evidence against these links holds until probes that
-// cross them say otherwise. The other state is not to be used any more.
+// Inherit copies the evidence of another state, for the links and probes that both have, into one that has seen nothing
+// yet. The argument was holds, by the number of a link here, its number there, or -1. A probe is the same if it crosses
+// the same links. Evidence against these links holds until probes that cross them contradict it. The other state must
+// not be used any more.
 func (s *State) Inherit(from *State, was []int32) {
 	s.cycles, s.followed = from.cycles, from.followed
 	now := slices.Repeat([]int32{-1}, len(from.links)) // by the number there

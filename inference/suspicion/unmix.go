@@ -19,11 +19,11 @@ type excess struct {
 	Error float64 // standard deviation of Value where nothing happened, above 0
 }
 
-// unmix explains the excess of probes by as few links as possible, each of which adds the same to every probe that crosses it,
-// and nothing below 0: a non-negative lasso, Σ ½((y − Σ x)/σ)² + Σ λx over the links x, by coordinate descent. A link stays at 0
-// as long as the probes that cross it do not have more than z standard errors of their weighted mean in excess, which is λ. z is
-// such that chance alone, with normal errors, explains anything by any link less than once in 1/alarm times. What the lasso
-// chose is then fitted without λ, and links go that the others make needless.
+// unmix explains the excess of probes by as few links as possible. Each adds the same to every probe that crosses it,
+// and nothing below 0. It is a non-negative lasso, Σ ½((y − Σ x)/σ)² + Σ λx over the links x, by coordinate descent. A
+// link stays at 0 unless the probes that cross it exceed by z standard errors of their weighted mean, which is λ. The
+// factor z is such that chance alone, with normal errors, explains anything by any link less than once in 1/alarm
+// times. The chosen links are then fitted without λ, and links go that the others make needless.
 //
 // The confidence of a share is its likelihood among those of all links, the other shares given.
 func unmix(in *Incidence, list []excess, alarm float64) []share {

@@ -7,10 +7,11 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Admission bounds what stores have to index: how many hops, places of hops without a node id, paths of probes, nodes, flows and exporters begin series of their own within a
-// day (UTC). A place in a table that is taken, left and taken again is three series to a store. What comes when the day's
-// places are gone is folded into one that is called other, until the day ends; what was seen in the last hour of a day keeps
-// its place in the next. The zero value admits nothing.
+// Admission bounds what stores have to index: the number of series that begin within a day (UTC). There are bounds for
+// hops, places of hops without a node id, paths of probes, nodes, flows and exporters. A place in a table that is
+// taken, left and taken again is three series to a store. When the day's places are gone, new items are folded into one
+// that is called other, until the day ends. Items of the last hour of a day keep their places in the next. The zero
+// value admits nothing.
 type Admission struct {
 	day                           int64
 	hops                          places[inference.HopKey]

@@ -63,18 +63,18 @@ func (p *Partial) AppendBinary(b []byte) ([]byte, error) {
 }
 
 // ReadBinary makes p the partial that AppendBinary wrote, and keeps nothing of b. Lists longer than the limits are
-// refused, and so is anything that AppendBinary does not write; then p is empty and the error is a [*PartialError].
-// Sections that are not known here are passed over: a newer version may add them. What reading takes is in proportion
-// to the length of b: its time, and its memory, of which a byte can take some 200, and some 1000 in passing.
+// refused, and so is anything that AppendBinary does not write. Then p is empty and the error is a [*PartialError].
+// Sections that are not known here are passed over: a newer version may add them. Time and memory are in proportion to
+// the length of b. A byte can take some 200 bytes of memory, and some 1000 in passing.
 func (p *Partial) ReadBinary(b []byte, limits Limits) error {
 	p.Reset()
 	return p.read(b, &limits, p)
 }
 
-// MergeBinary is [Partial.ReadBinary] and [Partial.Merge] in one: it adds to p what AppendBinary wrote, refuses what ReadBinary
-// refuses, and takes far less time, because counters of hops and flows are added as they are read. Rest becomes what b holds
-// beside hops and flows. If it fails, rest is empty and p has some of what b holds, so that it is good for [Partial.Reset]
-// only.
+// MergeBinary is [Partial.ReadBinary] and [Partial.Merge] in one: it adds to p what AppendBinary wrote, and refuses
+// what ReadBinary refuses. It takes far less time, because counters of hops and flows are added as they are read. The
+// argument rest receives the content of b beside hops and flows. If MergeBinary fails, rest is empty and p has some of
+// what b holds, so that it is good for [Partial.Reset] only.
 func (p *Partial) MergeBinary(b []byte, limits Limits, rest *Partial) error {
 	rest.Reset()
 	if err := rest.read(b, &limits, p); err != nil {
@@ -318,8 +318,8 @@ func (c *coder) share(field string, v *float64) {
 	}
 }
 
-// count codes the number of items that follow: n when they are written, and when they are read at most limit of them, and no more
-// than can be there, each of size bytes or more.
+// count codes the number of items that follow. When they are written it is n. When they are read it is at most limit,
+// and no more than can be there, each of size bytes or more.
 func (c *coder) count(field string, limit, size, n int) int {
 	at, v := c.at, uint64(n)
 	c.uint(field, &v)

@@ -9,9 +9,9 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// InterfaceCounts is what packets read in a window of the counters of the interface that they left by. Counters go on over windows, and
-// many packets read the same one, in shards and collectors of their own: so the partial has the first and the last reading, and what
-// a counter rose by is known when all are there.
+// InterfaceCounts holds the counters of an interface that packets leaving by it read in a window. Counters go on over
+// windows, and many packets read the same one, in shards and collectors of their own. So the partial has the first and
+// the last reading, and the rise of a counter is known when all are there.
 type InterfaceCounts struct {
 	Node, Interface uint32
 	Sights          uint64 // packets that read them in the window; 0 where the last reading before it alone is there
@@ -56,8 +56,9 @@ func later(at, than int64, v, w uint32) bool {
 	return cmp.Or(cmp.Compare(at, than), cmp.Compare(v, w)) > 0
 }
 
-// rise is what the counter rose by in the window; ok is false if it was not read since the one before, or fell where nothing shows that it goes on
-// modulo 2^32. A device that begins anew sets all of its counters to zero.
+// rise returns the rise of the counter in the window. The result ok is false if the counter was not read since the
+// reading before. It is also false if it fell and nothing shows that it goes on modulo 2^32. A device that restarts
+// sets all of its counters to zero.
 func (s *CountSpan) rise(on *goingOn) (n uint64, ok bool) {
 	n = uint64(s.Last - s.First)
 	return n, s.read() && n < 1<<31 && (s.Last >= s.First || on.until > 0 && on.from < s.FirstAt+anewAfter && on.until > s.LastAt-anewAfter)
@@ -66,8 +67,8 @@ func (s *CountSpan) rise(on *goingOn) (n uint64, ok bool) {
 // anewAfter is the least time in ns that a device needs to begin anew.
 const anewAfter = 1e9
 
-// goingOn is the time between two readings of a counter, the latest one of a node, that was above zero and did not fall: the device did not begin anew
-// in it.
+// goingOn is the time between two readings of a counter, the latest one of a node, that was above zero and did not
+// fall. The device did not restart in it.
 type goingOn struct{ from, until int64 }
 
 func (g *goingOn) add(s *CountSpan) {

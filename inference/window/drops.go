@@ -11,8 +11,8 @@ type dropKey struct {
 	reason uint8
 }
 
-// If there are too many pairs of node and reason, those with the least numbers stay: which of them came first depends on the shard,
-// because drops of one node reach several shards.
+// If there are too many pairs of node and reason, those with the least numbers stay. The order of arrival depends on
+// the shard, because drops of one node reach several shards.
 var dropKind = kindOf[dropKey, inference.DropStats]{
 	one: "drop", many: "drops", least: flowBytes + 4,
 	in:      func(p *Partial) *table[dropKey, inference.DropStats] { return &p.drops },

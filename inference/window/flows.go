@@ -157,8 +157,8 @@ func (f *FlowPart) Hop(k inference.HopKey) *HopSketch {
 	return f.add(k)
 }
 
-// Touch reads the cache lines of the first n distributions, whether they are in use or will be, for those that need many of them at
-// once: their misses overlap.
+// Touch reads the cache lines of the first n distributions, whether they are in use or will be. It serves callers that
+// need many of them at once: their misses overlap.
 func (f *FlowPart) Touch(n int) (sum uint64) {
 	all := f.Hops[:min(n, cap(f.Hops))]
 	for i := range all {
@@ -189,8 +189,8 @@ func (f *FlowPart) add(k inference.HopKey) *HopSketch {
 	return &f.Hops[n]
 }
 
-// Merge adds what another owner knows of the same flow, or makes an empty f a copy of o: reports and distributions are
-// added up, and the rest is what the one knew that saw the flow last. It keeps nothing of o. A part has at least one
+// Merge adds another owner's part of the same flow, or makes an empty f a copy of o. Reports and distributions are
+// added up. The rest is taken from the owner that saw the flow last. It keeps nothing of o. A part has at least one
 // report unless it is empty.
 func (f *FlowPart) Merge(o *FlowPart) {
 	if f.Packets == 0 || f.compare(o) < 0 {
@@ -228,8 +228,8 @@ func (f *FlowPart) SizeBytes() int {
 	return n
 }
 
-// compare orders what two owners know of the same flow, by the time of its last report; the other fields only make the order
-// a total one.
+// compare orders two owners' parts of the same flow, by the time of its last report. The other fields only make the
+// order a total one.
 func (f *FlowPart) compare(o *FlowPart) int {
 	return cmp.Or(cmp.Compare(f.Last, o.Last), cmp.Compare(f.Changes, o.Changes), cmp.Compare(f.PathID, o.PathID),
 		compareBools(o.Partial, f.Partial), slices.CompareFunc(f.Path, o.Path, inference.HopKey.Compare))

@@ -7,9 +7,10 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Gap is a stretch of sequence numbers of an exporter that a run of a collector did not receive because it was not there: from the first
-// one that the run before had not accounted for to the last one before its own first. Some may have been received all the same, by that
-// run or by another collector. Gaps are there only where [Numbers] are.
+// Gap is a stretch of sequence numbers of an exporter that a run of a collector did not receive because it was not
+// there. It reaches from the first number that the run before had not accounted for to the last one before its own
+// first. Some may have been received all the same, by that run or by another collector. Gaps are there only where
+// [Numbers] are.
 type Gap struct {
 	inference.ExporterKey
 	To    uint64 // as in Numbers

@@ -50,8 +50,8 @@ var interfaceKind = kindOf[inference.HopKey, inference.InterfaceStats]{
 // InterfaceMemory is the most that one interface takes in a partial, with its place in the indexes, in bytes.
 const InterfaceMemory = 2 * (int64(unsafe.Sizeof(inference.InterfaceStats{})+2*unsafe.Sizeof(interfaceOctets{})) + 3*64)
 
-// interfaceOctets is the part of InterfaceStats that came later than the rest: readers of before refuse its bits in the section of the rest, and pass
-// over one of its own.
+// interfaceOctets is the part of InterfaceStats that was added after the rest. Earlier readers refuse its bits in the
+// section of the rest, and pass over a section of its own.
 type interfaceOctets struct {
 	Node uint32
 	decode.Counters

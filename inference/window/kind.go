@@ -6,8 +6,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// partialKinds are the kinds of items of a partial, by the number of their section in its bytes (FORMAT.md). All that is done with
-// every kind walks this table: a new kind is a file with its entry, a list in [Partial], and a line here.
+// partialKinds are the kinds of items of a partial, by the number of their section in its bytes (FORMAT.md). Every
+// operation on all kinds walks this table. A new kind is a file with its entry, a list in [Partial], and a line here.
 var partialKinds = [...]partialKind{
 	1: &hopKind, 2: &flowKind, 3: &pathKind, 4: &dropKind, 5: &faultKind, 6: &exporterKind, firstOfVersion3: &numbersKind,
 	8: &arrivalKind, 9: &deviationKind, 10: &lossKind, 11: &spreadKind, 12: &linkKind, 13: &strayKind,
@@ -55,8 +55,9 @@ type kindOf[K comparable, V any] struct {
 	// leave counts an item without room, or folds it into another one; nil where no counter of the partial does.
 	leave func(*Partial, *V)
 
-	// late reports whether an item is in the second section of the kind: readers of the release before would refuse it or take it for
-	// another one, and pass over that section. Such items come last in the order of compare. nil for none.
+	// late reports whether an item is in the second section of the kind. Readers of the release before would refuse it
+	// or take it for another one, and pass over that section. Such items come last in the order of compare. nil for
+	// none.
 	late func(*V) bool
 
 	// code writes or reads an item. Kinds that are added up while they are read have readAll beside it.
@@ -104,8 +105,8 @@ func (k *kindOf[K, V]) put(p *Partial, v *V) {
 	}
 }
 
-// add is put for an item that need not be in the heap. Exported methods that call it on the path of a report are not inlined: in another
-// package the compiler would not see that the item does not escape.
+// add is put for an item that need not be in the heap. Exported methods that call it on the path of a report are not
+// inlined. In another package the compiler would not see that the item does not escape.
 func (k *kindOf[K, V]) add(p *Partial, v *V) {
 	t := k.in(p)
 	t.added = *v
@@ -121,9 +122,10 @@ func (k *kindOf[K, V]) leaveOut(p *Partial, v *V) int {
 	return 0
 }
 
-// room reports whether a partial with a bound lists another item. A list may hold twice as many as the bound for a while, so that it
-// is put in order once for each bound that came. What stays does not depend on how the items were shared out over lists, nor
-// on which came first: whatever is among the first of all of them is among the first of its own list from then on.
+// room reports whether a partial with a bound lists another item. A list may hold twice as many as the bound for a
+// while, so that it is sorted once for each bound that came. The kept items do not depend on how items were distributed
+// over lists, nor on their order of arrival. An item among the first of all of them is among the first of its own list
+// from then on.
 func (k *kindOf[K, V]) room(p *Partial, t *table[K, V], v *V) bool {
 	n := k.limit(p.most)
 	if k.rank == nil {
@@ -263,8 +265,8 @@ func (k lateKind[K, V]) read(p, into *Partial, c *coder) {
 	c.late = false
 }
 
-// read reads the items of a section into p, which has none of them but those of the first section of the kind, or adds them up in another
-// partial.
+// read reads the items of a section into p, or adds them up in another partial. Of these items p has only those of the
+// first section of the kind.
 func (k *kindOf[K, V]) read(p, into *Partial, c *coder) {
 	n := c.count(k.many, k.limit(c.limits)-len(k.in(p).items), k.least, 0)
 	c.check(k.many, c.at, n > 0) // a section without any is not written

@@ -65,7 +65,8 @@ func (x *namelessPart) stats() inference.NamelessStats {
 	return inference.NamelessStats{NamelessKey: x.NamelessKey, Count: x.latency.Count() + x.noLatency, Latency: summary(&x.latency), Queue: summary(&x.queue)}
 }
 
-// NamelessMemory is the most that the hops without a node id of a partial take that one shard, or the summary of a run, adds to, in bytes.
+// NamelessMemory is the most that the hops without a node id of a partial take, in bytes. One shard, or the summary of
+// a run, adds to such a partial.
 const NamelessMemory = (maxNameless + 1) * (2*(int64(unsafe.Sizeof(namelessPart{}))+64) + 2*logcode.Octaves*logcode.OctaveCodes*4)
 
 // AddNameless counts the record h of a hop that holds no node id, at a position from 1 in the hops of its report.

@@ -9,9 +9,9 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Numbers holds the sequence numbers of an exporter that one collector received in a window, for programs that merge what several
-// collectors saw: a number that is missing at one may have reached another one. They are there only where that is asked for
-// (sequence.Tracker.ReportNumbers).
+// Numbers holds the sequence numbers of an exporter that one collector received in a window. Programs that merge the
+// partials of several collectors need it, since a number that is missing at one may have reached another. It is there
+// only on request (sequence.Tracker.ReportNumbers).
 //
 // A collector lists a sequence once, and once more for every time that the exporter began anew within the window.
 type Numbers struct {
@@ -21,8 +21,8 @@ type Numbers struct {
 	// Part counts from 0 the parts of the sequence in this window: each further part begins anew.
 	Part uint32
 	Anew bool // the collector took the exporter for one that counts anew, before the first of these numbers
-	// Unknown is set if the numbers that came cannot be listed, such as more than half of all that there are; there are no Runs
-	// then, and First is the newest number.
+	// Unknown is set if the numbers that came cannot be listed, such as more than half of all that there are. Runs is
+	// then empty, and First is the newest number.
 	Unknown bool
 	First   uint32
 	Runs    []Run // ascending, with a number that did not come between two of them; offsets from First, modulo 2^Width

@@ -14,10 +14,11 @@ import (
 //
 // # What does not depend on the split
 //
-// Let the reports of a window be shared out over any number of shards. All reports of an exporter go to one of them,
-// and so do all reports of a flow, in the order of their time. Then the partials of these shards, merged in any order
-// and grouping, give the window that one shard would have made of all reports, bit for bit. This holds as long as no
-// table of a shard is full and no window is longer than the time after which flows are forgotten. Beyond that:
+// Let the reports of a window be distributed over any number of shards. All reports of an exporter go to one of them,
+// and so do all reports of a flow, in the order of their time. Then the partials of these shards can be merged in any
+// order and grouping. They give the window that one shard would have made of all reports, bit for bit. This holds as
+// long as no table of a shard is full and no window is longer than the time after which flows are forgotten. Beyond
+// that:
 //
 //   - Busiest flows. A shard has places for some flows (shard.Config says how many) and keeps the busiest. As long as
 //     its window has no more flows than that, all is exact. Beyond, FlowBound is the number of reports that a flow may have had
@@ -31,8 +32,8 @@ import (
 //   - Hops. Which hops a full table folds into the one called other depends on the order in which they came. No record
 //     is lost: the sum over all hops is exact.
 //
-// Where the reports of an exporter or of a flow reach several collectors, nothing of that holds by itself: cross.Crossing then puts
-// the merged partial right, by its [Numbers] and [Arrival]s, and says how far.
+// If the reports of an exporter or of a flow reach several collectors, none of that holds by itself. A cross.Crossing
+// then corrects the merged partial, by its [Numbers] and [Arrival]s, and states how far.
 //
 // A Partial shares no memory with what was added to it, and has one user at a time.
 type Partial struct {
@@ -101,8 +102,9 @@ func NoLimits() Limits {
 	return Limits{n, n, n, n, n, n, n, n, n, n}
 }
 
-// Bound makes p list no more than so many of what is added from now on. Of path changes, faults and arrivals the first ones stay, of
-// drops those with the least numbers, of flows the busiest, and of other kinds those that were added first. The rest is counted.
+// Bound makes p list no more than so many of the items added from now on. Of path changes, faults and arrivals the
+// first ones stay, of drops those with the least numbers. Of flows the busiest stay, and of other kinds those that were
+// added first. The rest is counted.
 func (p *Partial) Bound(most Limits) { p.most = &most }
 
 // Reset makes p the empty partial and keeps its memory and its bound for the next window.
@@ -121,11 +123,12 @@ func (p *Partial) counters() [8]*uint64 {
 // Merge adds q, of which it keeps nothing. Sums of counters wrap at 2⁶⁴, which only forged counts reach.
 func (p *Partial) Merge(q *Partial) { p.merge(q, nil) }
 
-// MergeWithin is [Partial.Merge] for a partial that others are added to again and again: p does not grow beyond the limits. What p has
-// already is added to in full. Of what is new to it, the first of each kind are taken as long as there is room, such as the busiest flows.
-// The rest is folded as a shard with full tables does it: hops into the hop called other, exporters into the one with no address, and flows,
-// path changes, drops, faults and arrivals are counted. Sums over all hops and over all exporters are those of Merge. What is left out of the
-// other kinds, no counter of p counts: left is the number of these items.
+// MergeWithin is [Partial.Merge] for a partial that others are added to again and again: p does not grow beyond the
+// limits. Items that p has already are added to in full. Of new items, the first of each kind are taken as long as
+// there is room, such as the busiest flows. The rest is folded as a shard with full tables does it. Hops go into the
+// hop called other, exporters into the one with no address. Flows, path changes, drops, faults and arrivals are
+// counted. Sums over all hops and over all exporters are those of Merge. No counter of p counts the items left out of
+// the other kinds; left is their number.
 func (p *Partial) MergeWithin(q *Partial, most Limits) (left int) { return p.merge(q, &most) }
 
 func (p *Partial) merge(q *Partial, most *Limits) (left int) {
@@ -141,9 +144,9 @@ func (p *Partial) merge(q *Partial, most *Limits) (left int) {
 	return left
 }
 
-// Split shares out p over the slices, of which into has one partial each: these become the slices, whatever they
-// were before. Their merge is p again, bit for bit. Every slice has the times of the window and the bound of flows that
-// are not listed; counts that belong to no entity are in slice 0. The slices share no memory with p.
+// Split distributes p over the slices, of which into has one partial each. These become the slices, whatever they were
+// before. Their merge is p again, bit for bit. Every slice has the times of the window and the bound of flows that are
+// not listed. Counts that belong to no entity are in slice 0. The slices share no memory with p.
 func (p *Partial) Split(s *Slicer, into []*Partial) {
 	if len(into) != s.Slices() {
 		panic("inference: a partial is split into another number of slices than the slicer has")
@@ -174,8 +177,8 @@ func (p *Partial) Span(start, end int64) {
 	}
 }
 
-// Window makes the window of p, with the lists that keep allows: the busiest flows, the first path changes and
-// faults, and the drops with the least numbers of node and reason; the rest is counted. It shares no memory with p.
+// Window makes the window of p, with the lists that keep allows. These are the busiest flows, the first path changes
+// and faults, and the drops with the least numbers of node and reason. The rest is counted. It shares no memory with p.
 func (p *Partial) Window(keep Limits) inference.Window {
 	w := inference.Window{
 		Start: p.Start, End: p.End, Reports: p.Reports, FlowCount: int(min(p.FlowCount, math.MaxInt)), FlowBound: p.FlowBound,

@@ -44,7 +44,8 @@ func comparePaths(a, b *inference.PathChange) int {
 //go:noinline
 func (p *Partial) AddPath(c *inference.PathChange) { pathKind.add(p, c) }
 
-// LengthenPath gives the path change of c's flow that is listed with as many changes as c has the path that c leads to: what it led to was a part of it.
+// LengthenPath corrects the listed path change of c's flow with as many changes as c. It gets the path that c leads to,
+// since its own was a part of that.
 func (p *Partial) LengthenPath(c *inference.PathChange) {
 	for i := len(p.paths.items) - 1; i >= 0; i-- {
 		if x := &p.paths.items[i]; x.Changes == c.Changes && x.Flow == c.Flow {

@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Slicer shares out what there is in a network over a fixed number of slices, by a hash under a seed: members of a fleet
-// that have the seed and the number in common put everything into the same slice.
+// Slicer distributes the entities of a network over a fixed number of slices, by a hash under a seed. Members of a
+// fleet with the same seed and number put everything into the same slice.
 type Slicer struct {
 	key decode.HashKey
 	n   uint64
@@ -25,8 +25,8 @@ func (s *Slicer) Slices() int { return int(s.n) }
 // Of returns the slice of a hash that was made with the slicer's seed, such as that of a flow.
 func (s *Slicer) Of(hash uint64) int { return int(hash >> 32 * s.n >> 32) }
 
-// Flow returns the slice of a flow, of its path changes, of the faults of its digests, of what contradicts the map, of its losses and
-// of its other paths.
+// Flow returns the slice of a flow. Its path changes, the faults of its digests, its contradictions of the map, its
+// losses and its other paths are in the same slice.
 func (s *Slicer) Flow(k *decode.FlowKey) int { return s.Of(s.key.Flow(k)) }
 
 // Hop returns the slice of a place in the network, and of what is seen of links there. The hop called other belongs to slice 0.

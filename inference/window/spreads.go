@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Spread is the evidence of digests about a flow's further paths: that it uses others too, at once or in turn, or that it is not
-// settled whether it does. The lists in it are never changed, so that its holder may keep it.
+// Spread is the evidence of digests about a flow's further paths: that it uses others too, at once or in turn, or that
+// this is not settled. The lists in it are never changed, so that its holder may keep it.
 type Spread struct {
 	Flow        decode.FlowKey
 	Last        int64   // time of the flow's last report

@@ -1,5 +1,5 @@
-// Package prior is what is known of a network before any digest of a flow: the coding scheme, nodes, links, how paths are chosen, and
-// what follows from that for the nodes of each hop and for the number of paths. It is pure.
+// Package prior holds the knowledge of a network before any digest of a flow. It consists of the coding scheme, nodes,
+// links, and how paths are chosen. From these follow the nodes of each hop and the number of paths. It is pure.
 package prior
 
 import (

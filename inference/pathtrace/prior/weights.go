@@ -142,8 +142,8 @@ func (m *Model) ShortestByWeight(path []uint16) bool {
 	return sum == uint64(g.distance(path[0], path[len(path)-1]))
 }
 
-// lightest finds which nodes are where on shortest paths of k nodes by weight, and counts these paths: hop by hop from every
-// node on, and back from those that are reached with the last hop.
+// lightest finds the possible nodes at each hop of shortest paths of k nodes by weight, and counts these paths. It goes
+// hop by hop from every node on, and back from the nodes reached with the last hop.
 func (m *Model) lightest(s *Space, k int) {
 	v := len(m.Nodes)
 	s.Into = make([]float64, v)
