@@ -35,7 +35,8 @@ var notColumns = map[string]string{
 	"Err.Field":      "is a text: ColErrField",
 }
 
-// leaves calls f with each field of a struct that is no struct itself, nor of rare parts, but for those in except, which it takes from there.
+// leaves calls f with each field that is no struct, and descends into structs and rare parts. It skips the fields in
+// except, and deletes them there.
 func leaves(v reflect.Value, path string, except map[string]string, f func(path string, v reflect.Value)) {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// sets are keys as words, among them such as a sender would choose that knows how hashes are built: constants of well-known hashes
-// that make a factor zero, and multiples and complements of one another.
+// sets are keys as words. Some are such as a sender with knowledge of hashes would choose. They are constants of
+// well-known hashes that make a factor zero, and multiples and complements of one another.
 func sets(n int, r *rand.Rand) map[string][][5]uint64 {
 	known := []uint64{0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3, 0x589965cc75374cc3, 0x9e3779b97f4a7c15, 0, ^uint64(0), 1 << 63}
 	all := map[string][][5]uint64{}

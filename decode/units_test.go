@@ -142,8 +142,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestReckonedLatency holds that a latency that the device took from a time that was not set is none, by the times that stand beside it, and
-// that any other is what it says.
+// TestReckonedLatency holds that a latency which the device computed from an unset time counts as none, by the times
+// beside it. Any other latency counts as reported.
 func TestReckonedLatency(t *testing.T) {
 	const both = HopLatency | HopIngressTime | HopEgressTime
 	us := DefaultUnits

@@ -15,8 +15,8 @@ import (
 	"github.com/hopscope/hopscope/p4/probe"
 )
 
-// A port that drops packets, and whose switch reports none of them, is found by the counters that probes of FANT read there: a finding
-// names the port, and no other, and it is evidence that attention follows. Nothing else in the network sends reports.
+// A port that drops packets, none of which its switch reports, is found by its counters in FANT probes. A finding
+// names this port, and no other, and attention follows from it. Nothing else in the network sends reports.
 func TestDropsThatProbesRead(t *testing.T) {
 	cfg := emu.DefaultConfig()
 	cfg.Dialect, cfg.DropReports, cfg.SampleEvery, cfg.QueueBytes = emu.FANT, false, 1_000_000, 20_000

@@ -41,8 +41,8 @@ func (c *comparison) look(w *inference.Window) {
 	}
 }
 
-// suffices reports whether enough of the compared packets of a link were lost in one of the times over which losses are looked at,
-// and which ends before a window: 2, 4, ... 512 windows, each from the middle of the one before it.
+// suffices reports whether enough of a link's compared packets were lost in a period of the loss detector that ends
+// before a window. Periods have 2, 4, ... 512 windows, and each begins in the middle of the one before it.
 func (c *comparison) suffices(from, to uint32, before int) bool {
 	x := c.links[[2]uint32{from, to}]
 	for length := 2; length <= 512; length *= 2 {

@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// One direction of a link that takes longer is found by what both ends say of their times, and named, with the node that packets
-// leave; before that, no link is published.
+// A direction of a link that becomes slower is found by the times that both ends report. The finding names it, and
+// the node that packets leave. Before that, no link is published.
 func TestEmulatedLinkDirection(t *testing.T) {
 	for seed := uint64(21); seed <= 24; seed++ {
 		e := NewEmulation(seed)

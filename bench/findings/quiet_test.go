@@ -9,8 +9,9 @@ import (
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
-// A network whose lines few packets use is quiet with the default settings: now and then a packet waits for one other, flows come and
-// go, and windows of a second have none, one or a few of their packets. Nothing of that is published.
+// A network whose lines few packets use is quiet with the default settings. Now and then a packet waits for one
+// other, and flows come and go. Windows of a second have none, one or a few of their packets. Nothing of that is
+// published.
 func TestQuietNetworkReportsNothing(t *testing.T) {
 	for _, c := range []struct {
 		packets float64 // a second, over 80 interfaces

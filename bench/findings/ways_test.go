@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/inference/cause"
 )
 
-// TestWays holds the table of ways and the command that counts it together: some faults with the first seed of the table show no other ways than the
-// table has, and in those that are seen often shares like its own.
+// TestWays holds that the table of ways and the command that counts it agree. Some faults with the first seed of the
+// table have only ways of the table, and the frequent ones have shares like its own.
 func TestWays(t *testing.T) {
 	var c wayCounts
 	if err := c.emulated(t.Context(), 501, []string{"congested-line", "cut-rate", "link-down", "deny-flows", "slow-switch", "silence-reports", "gray-failure-1"}); err != nil {

@@ -138,8 +138,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Of figures that do not change, as good as none is listed: the procedure holds the share of false changes at 5 %, so that most comparisons
-// without any change list none.
+// Of figures that do not change, almost none is listed. The procedure holds the share of false changes at 5 %, so
+// that most comparisons without any change list none.
 func TestCompareNoise(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	listed := 0

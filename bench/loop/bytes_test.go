@@ -110,7 +110,8 @@ func TestBytesAreTheLeast(t *testing.T) {
 	}
 }
 
-// A real fabric is covered by both plans from hosts of their own, the number of suspects stays, and a seed gives the same row always.
+// Both plans cover a real fabric from hosts of their own, the number of suspects stays, and a seed always has the
+// same row.
 func TestBytesRow(t *testing.T) {
 	var rows [2][]byte
 	for k := range rows {

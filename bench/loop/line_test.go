@@ -13,9 +13,10 @@ import (
 	"github.com/hopscope/hopscope/p4/emu"
 )
 
-// TestOneDeadLine: while one line of a fat-tree is dead, from the third cycle on, its two directions are suspected, and no others but those in which packets truly took longer
-// within the cycles that a suspicion outlasts its evidence: flows that go another way, drops where it ends, and times of the packets that are left are explained by it. Soon
-// after its end none is. The gate has the seeds that failed once, and others.
+// TestOneDeadLine: while one line of a fat-tree is dead, from the third cycle on, its two directions are suspected.
+// Other directions are suspected only if packets truly took longer there, within the cycles that a suspicion outlasts
+// its evidence. The dead line explains flows on other paths, drops where it ends, and times of the remaining packets.
+// Soon after its end none is. The gate has the seeds that failed once, and others.
 func TestOneDeadLine(t *testing.T) {
 	seeds := []uint64{2005, 2009, 2012, 2001, 2002, 2003, 2004, 2006, 2007, 2008, 2010, 2011}
 	for seed := uint64(2013); seed <= 2050; seed++ {

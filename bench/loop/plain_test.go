@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPlain names lossy links by probes alone, over the ways of ports that switches hash with salts, with a hundred probes on each link and cycle: within five cycles nearly all are,
-// and hardly another one is.
+// TestPlain names lossy links by probes alone, over the paths of ports that switches hash with salts. With a hundred
+// probes on each link and cycle, nearly all are named within five cycles, and hardly another one is.
 func TestPlain(t *testing.T) {
 	table, err := runPlain(context.Background(), options{Seed: 1, Seeds: 5})
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/hopscope/hopscope/p4/emu"
 )
 
-// The probes cross both directions of every link, and reach every host; no two links have the same probes, and no two probes the same way.
+// The probes cross both directions of every link, and reach every host. No two links have the same probes, and no two
+// probes the same path.
 func TestRoutes(t *testing.T) {
 	n, err := emu.New(emu.DefaultConfig(), 1)
 	if err != nil {

@@ -2,9 +2,10 @@ package papers
 
 import "testing"
 
-// Section 6.4.1 of FANT: the use of the lines that the flow is moved to rises in the cycle of the move, whichever way it is measured. Counts of segment
-// routing and of IPv4 rise with it where all probes are detailed, and where flows carry INT themselves. FANT has them one cycle
-// later, for fewer bytes, and nothing rises on the way back from switch 7 to 15.
+// Section 6.4.1 of FANT: the use of the lines that the flow is moved to rises in the cycle of the move, by any
+// measurement. Counts of segment routing and of IPv4 rise with it where all probes are detailed, and where flows
+// carry INT themselves. FANT has them one cycle later, for fewer bytes, and nothing rises on the way back from switch
+// 7 to 15.
 func TestUseCase(t *testing.T) {
 	bytes := map[string]int{}
 	for _, how := range []string{allDetailed, withAttention, passive} {

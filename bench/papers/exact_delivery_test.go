@@ -67,8 +67,8 @@ type way struct {
 	added  string   // name of the link that it needs, or empty
 }
 
-// ways lists the simple paths of a point that are fast and reliable enough, over links that are there and over one that
-// may be added at the point.
+// ways lists the simple paths of a point that are fast and reliable enough. They use existing links and one that may
+// be added at the point.
 func ways(p *delivery.Problem, m *delivery.Node) (list []way) {
 	node := map[string]*delivery.Node{}
 	for i := range p.Nodes {

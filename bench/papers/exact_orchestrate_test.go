@@ -10,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/planner/orchestrate/solve"
 )
 
-// TestOrchestrate assigns interfaces to flows that often have too little room for all of them: to one flow each, to
-// two that carry the same, and item by item.
+// TestOrchestrate assigns interfaces to flows that often have too little room for all of them. It assigns them to one
+// flow each, to two that carry the same, and item by item.
 func TestOrchestrate(t *testing.T) {
 	for _, kind := range []struct {
 		name        string
@@ -38,8 +38,8 @@ func TestOrchestrate(t *testing.T) {
 	}
 }
 
-// orchestrateInstance draws problems of every kind: with equal capacities, with the same flow several times, with flows
-// that pass everything, with capacity 0, and with weights that are not the demands.
+// orchestrateInstance draws problems of every kind. They have equal capacities, the same flow several times, flows
+// that pass everything, capacity 0, or weights that are not the demands.
 func orchestrateInstance(r *rand.Rand) *orchestrate.Problem {
 	p := new(orchestrate.Problem)
 	sum := 0.0

@@ -48,8 +48,8 @@ func queryInstance(r *rand.Rand) *querymix.Problem {
 	return p
 }
 
-// queryTruth shares out 1000 packets among all sets of coded queries that fit into one, and makes the rate at which the
-// worst query nears its goal as high as can be. A query travels in one width.
+// queryTruth divides 1000 packets among all sets of coded queries that fit into one. It maximises the rate at which
+// the worst query nears its goal. A query travels in one width.
 func queryTruth(t *testing.T, s *solver, p *querymix.Problem) truth {
 	const packets = 1000.0
 	m := new(model)

@@ -58,8 +58,8 @@ func scheduleInstance(r *rand.Rand) *schedule.Problem {
 	return p
 }
 
-// scheduleTruth has a choice for every interval and phase of a probe, one for every link that is not seen in time, and a
-// row for every window as long as the period of a link, in which a probe must start.
+// scheduleTruth has a choice for every interval and phase of a probe, and one for every link that is not seen in
+// time. It has a row for every window as long as a link's period, in which a probe must start.
 func scheduleTruth(t *testing.T, s *solver, p *schedule.Problem) truth {
 	r, err := p.Resolve()
 	if err != nil {

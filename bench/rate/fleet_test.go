@@ -66,8 +66,8 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// TestBytes holds the bytes of a report to what is promised: at most 70, in batches that are as long as a collector's become
-// before they have waited long enough.
+// TestBytes holds the bytes of a report to the promise of at most 70. Its batches are as long as a collector's after
+// the longest wait.
 func TestBytes(t *testing.T) {
 	z, _ := newZstd(t)
 	demo, err := demoReports(20 * benchBatch)

@@ -2,8 +2,8 @@ package rate
 
 import "testing"
 
-// TestWindowAllocations holds what reports and windows allocate together, in the steady state: nothing a report, and for
-// a window what its merged rows are made of.
+// TestWindowAllocations holds the joint allocations of reports and windows in the steady state. A report allocates
+// nothing, and a window what its merged rows need.
 func TestWindowAllocations(t *testing.T) {
 	cfg := DefaultPipelineConfig(1000)
 	cfg.shard.MemoryBytes = 8 << 20

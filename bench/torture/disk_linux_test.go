@@ -22,8 +22,9 @@ import (
 	"github.com/hopscope/hopscope/internal/servertest"
 )
 
-// disk stands between the program and the files below a directory: a filter in the kernel (seccomp(2),
-// SECCOMP_RET_USER_NOTIF) asks it about every write and every sync. It needs no right, and no change of the program.
+// disk is between the program and the files below a directory. A filter in the kernel (seccomp(2),
+// SECCOMP_RET_USER_NOTIF) asks it about every write and every sync. It needs no privilege, and no change of the
+// program.
 type disk struct {
 	dir      string
 	full     atomic.Bool  // writes get ENOSPC

@@ -22,11 +22,11 @@ import (
 	"github.com/hopscope/hopscope/internal/servertest"
 )
 
-// fleetUnderTest is a fleet of processes, with a broker and a store, and beside it one collector that stands alone. Every datagram
-// goes to the fleet and to that one, so that what the fleet stores has to be what that one stores, point by point.
+// fleetUnderTest is a fleet of processes with a broker and a store, and one single collector beside it. Every
+// datagram goes to the fleet and to that collector, so that both must store the same, point by point.
 //
-// Datagrams are sent in the middle of windows, so that it does not matter for the comparison that two processes receive
-// the same datagram at times that differ a little.
+// Datagrams are sent in the middle of windows. Two processes receive the same datagram at slightly different times,
+// which then does not matter for the comparison.
 type fleetUnderTest struct {
 	t          *testing.T
 	broker     *servertest.Broker
@@ -157,8 +157,8 @@ func (f *fleetUnderTest) start() (collectors, consumers []*run) {
 	return collectors, consumers
 }
 
-// watch tears the windows in which the machine was too busy for a process to count what it had received before their end: its copies
-// count in another window than those of the other process.
+// watch tears the windows at whose end the machine was too busy for a process to count what it had received. Its
+// copies then count in another window than those of the other process.
 func (f *fleetUnderTest) watch() {
 	places := f.collectors
 	if f.alone != nil {
@@ -234,8 +234,8 @@ func (f *fleetUnderTest) send(windows int, route func(exporter, n int) []int) {
 	}
 }
 
-// tear notes the windows that differ because one copy of a datagram was sent, or counted, before a border and the other behind it,
-// when the machine gave the processor to another process in between.
+// tear notes the windows that differ because the two copies of a datagram were sent or counted on different sides of
+// a border. This happens when the machine gave the processor to another process in between.
 func (f *fleetUnderTest) tear(from, to time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

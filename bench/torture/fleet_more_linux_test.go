@@ -63,8 +63,8 @@ func (f *fleetUnderTest) accounted(r *result) sums {
 	return s
 }
 
-// forge writes a record under the name and the number of one that a collector sent, with other contents, as a collector
-// does that was restored from a snapshot.
+// forge writes a record with the name and the number of a collector's record and other contents. A collector that was
+// restored from a snapshot does so.
 func (f *fleetUnderTest) forge() (forged int) {
 	f.t.Helper()
 	topic := f.broker.Prefix + "windows"

@@ -111,8 +111,8 @@ func killRows() []row {
 	}...)
 }
 
-// remembers waits until the collector could lose a window and still know from which numbers on: what the very first run loses before
-// that stays unknown.
+// remembers waits until the collector's state on disk has the exporters' sequence numbers, from which a lost window
+// is counted. A loss in the very first run before that stays unknown.
 func (p *place) remembers() {
 	p.t.Helper()
 	name := filepath.Join(p.spoolDir(), "collector.state")

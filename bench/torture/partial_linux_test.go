@@ -278,7 +278,8 @@ func (s *sender) pairs(n, rate int) {
 	}
 }
 
-// long sends n datagrams with one report each of a node of its own, whose stack of twelve hops is longer than a report of the others.
+// long sends n datagrams with one report each of a node of its own. Its stack of twelve hops is longer than those of
+// the others.
 func (s *sender) long(n, rate int) {
 	s.t.Helper()
 	gen, err := traffic.New(traffic.Config{Seed: 1, Flows: 40, Hops: 12, Exporters: exporters + 1, Bytes: 400})

@@ -27,8 +27,8 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// What is sent: reports of several exporters, all with the same number of hops, so that the store's count of hops and
-// its count of reports have to agree.
+// The reports are of several exporters and have all the same number of hops. The store's count of hops and its count
+// of reports then have to agree.
 const (
 	exporters = 4
 	hops      = 3

@@ -65,8 +65,8 @@ func count(t *testing.T, s *servertest.Influx) held {
 func (p *place) balance(r *result, sent int64, fromStore bool) held {
 	p.t.Helper()
 	h := count(p.t, p.opt.server)
-	// A report counts as stored by its hops. The rows of exporters are another count of the same; where windows were lost
-	// the two differ by what was on its way between them when a window ended.
+	// A report counts as stored by its hops. The rows of exporters are another count of the same. If windows were
+	// lost, the two differ by the reports that were between them when a window ended.
 	r.Sent, r.Stored = sent, h.hops/hops
 	if h.hops%hops != 0 {
 		p.t.Errorf("the store has %d hops, which is no multiple of %d", h.hops, hops)

@@ -13,8 +13,8 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// Packets for the tests. Headers that are as they should be come from the encoders of the formats; metadata of reports and
-// stacks, which tests want in every state, are put together byte by byte, and so are the worked examples.
+// Packets for the tests. Correct headers come from the encoders of the formats. Metadata of reports and stacks, which
+// tests need in every state, are assembled byte by byte, and so are the worked examples.
 
 var be = binary.BigEndian
 

@@ -22,9 +22,9 @@ func cutReports(d *Decoder, datagram []byte, n int) (read, cut int) {
 	return read, cut + int(b.Cut)
 }
 
-// However short a datagram is cut whose headers say how many samples or records it has: those that are read and those that are
-// counted as cut off are as many as were sent. Where the headers are gone, it counts as one. Shorter than 20 bytes, nothing proves its
-// format.
+// A datagram is cut anywhere whose headers have the number of its samples or records. Those that are read and those
+// that are counted as cut off are as many as were sent. Without the headers, it counts as one. Below 20 bytes,
+// nothing proves its format.
 func TestCutOffIsCounted(t *testing.T) {
 	const sent = 7
 	samples := sflow.AppendDatagram(nil, &sflow.Datagram{IPv: 4, Agent: decode.AddrFrom4([]byte{10, 0, 0, 5}), Seq: 1, Samples: sent})

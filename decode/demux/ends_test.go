@@ -236,8 +236,8 @@ func TestHostINTType(t *testing.T) {
 	}
 }
 
-// A capture that ends in a group says so, wherever it ends: also exactly between two reports, and inside of a packet that
-// another report follows.
+// A report of a capture that ends in a group is marked as cut, wherever the capture ends. This includes an end
+// exactly between two reports, and inside of a packet that another report follows.
 func TestFrameCutGroup(t *testing.T) {
 	inner := ipv4(0, 17, udp(5000, []byte("payload!")))
 	payload := report20(flagF, 0, nil, inner)
@@ -295,8 +295,8 @@ func TestDatagramCut(t *testing.T) {
 	}
 }
 
-// What lies behind the end of the packet is a trailer, and none of its headers: not the version behind a shim, and not the
-// ports of the header that INT stood before.
+// The bytes behind the end of the packet are a trailer, and none of its headers. They are neither the version behind
+// a shim, nor the ports of the header that INT stood before.
 func TestTrailerIsNoHeader(t *testing.T) {
 	shorten := func(b []byte, total uint16) []byte {
 		be.PutUint16(b[14+2:], total)

@@ -236,8 +236,8 @@ func TestFrame(t *testing.T) {
 	}
 }
 
-// A frame that is cut anywhere gives no error that the whole one does not give: lengths that lie are one thing, captures
-// that end early another.
+// A frame that is cut anywhere has no error that the whole one does not have. A wrong length is one thing, a capture
+// that ends early another.
 func TestFrameCut(t *testing.T) {
 	for _, c := range frameCases(t) {
 		d := New(c.profile)

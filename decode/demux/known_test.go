@@ -89,8 +89,8 @@ var headers = map[string]func(r *rand.Rand) []byte{
 	},
 }
 
-// What begins as a report does, and is none, is not stored as one at a port of reports either: not without a packet, and not with one behind a
-// header that is another one's.
+// A payload that begins like a report, and is none, is not stored as one at a port of reports either. It has no
+// packet, or one behind the header of another format.
 func TestForeignHeaders(t *testing.T) {
 	for _, profile := range []string{"auto", "fabric-tna", "geant", "p4-int-laofan"} {
 		p, _ := Lookup(profile)
@@ -152,7 +152,8 @@ func withSets(r *rand.Rand, b []byte, version, template uint16) []byte {
 	return b
 }
 
-// damage gives a payload as it is, cut on its way, cut by the sender, with bits that have flipped, or with bytes of another one.
+// damage returns a payload unchanged, cut on its way, cut by the sender, with flipped bits, or with bytes of another
+// one.
 func damage(r *rand.Rand, payload []byte) (b []byte, length int, whole bool) {
 	b = slices.Clone(payload)
 	switch n := len(b); r.IntN(5) {
@@ -176,8 +177,9 @@ func damage(r *rand.Rand, payload []byte) (b []byte, length int, whole bool) {
 	return b, len(b), false
 }
 
-// Nothing that is no report is read as one, whole, cut or damaged: neither at a port for reports alone, nor at one for anything, nor in a capture, at a port
-// of reports or at another. What is whole is recognised, and what a port does not take is stored as nothing.
+// No foreign datagram is read as a report, whole, cut or damaged. This holds at a port for reports alone, at one for
+// anything, and in a capture at a port of reports or at another. A whole one is recognised. A datagram that a port
+// does not accept is not stored.
 func TestForeignDatagrams(t *testing.T) {
 	kinds := slices.Sorted(maps.Keys(foreigners))
 	each := 100_000/len(kinds) + 1
@@ -215,8 +217,8 @@ func TestForeignDatagrams(t *testing.T) {
 	}
 }
 
-// receive hands a payload to a router in one of six ways: at a port for anything, for reports, for sFlow or for IPFIX, or in a capture, at a port of reports or
-// at another.
+// receive passes a payload to a router in one of six ways. The ways are ports for anything, for reports, for sFlow
+// and for IPFIX, and captures, at a port of reports or at another.
 func receive(rt *Router, p Profile, payload []byte, length, way int, rnd *rand.Rand) (reports []*decode.Report, only Kind) {
 	var b decode.Batch
 	switch way {
@@ -282,8 +284,9 @@ func TestForeignRandom(t *testing.T) {
 	}
 }
 
-// What a check could have refused is refused: a question of DNS that fits a header 1.0 without a packet, data of a domain behind a header with bits
-// that senders leave 0, and a set of an unknown template before one that lies.
+// Payloads that a check can refuse are refused. One is a question of DNS that fits a header 1.0 without a packet. One
+// has data of a domain behind a header with bits that senders leave 0. One is a set of an unknown template before a
+// false one.
 func TestForeignByChance(t *testing.T) {
 	dns := []byte{0x17, 0x15, 1, 0x80, 0, 1, 0, 0, 0, 0, 0, 0, 3, 'a', 'u', 'n', 12, 'o', 'l', 'a', 't', 'g', 'o', 'f', 'v', 's', 'q', 'n'}
 	header := slices.Clone(dns)

@@ -11,8 +11,9 @@ import (
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
-// Labels of MPLS and sessions of PPPoE stand in frames between Ethernet and IP. What is behind them is read, in frames of the network, in packets inside
-// of reports, and in samples; a report names it as the inner flow, since no header outside of it has addresses.
+// Labels of MPLS and sessions of PPPoE are in frames between Ethernet and IP. The packets behind them are read, in
+// frames of the network, in packets inside of reports, and in samples. A report has them as the inner flow, since no
+// header outside of it has addresses.
 func TestLabels(t *testing.T) {
 	ip := ipv4(0x17, packet.ProtoUDP, udp(5000, int10(0x8000, 2)))
 	v6 := ipv6(0x17, packet.ProtoUDP, udp(5000, int10(0x8000, 2)))

@@ -52,8 +52,8 @@ func inputs(t testing.TB, rng *rand.Rand) (list []input) {
 	return list
 }
 
-// TestReusedMemory holds that reports of any format have nothing of the reports whose memory they use, and share none with each other: one decoder
-// fills reports that change hands between batches, and its twin new ones.
+// TestReusedMemory holds that reports of any format keep nothing of the reports whose memory they use, and share none
+// with each other. One decoder fills reports that change hands between batches, and its twin new ones.
 func TestReusedMemory(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	all := inputs(t, rng)

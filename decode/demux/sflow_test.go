@@ -69,7 +69,8 @@ func TestSFlowStack(t *testing.T) {
 	}
 }
 
-// What the agent says is a report of its own node: a drop with its reason, a hop with its delay, the use of an interface.
+// The agent's data become reports of its own node: a drop with its reason, a hop with its delay, the use of an
+// interface.
 func TestSFlow(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	made := func(kind sflow.Kind, has sflow.Field) sflow.Sample {

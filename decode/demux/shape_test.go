@@ -133,8 +133,8 @@ func normal(r *decode.Report) decode.Report {
 	return x
 }
 
-// TestLazyMutations holds that a record has the report of its datagram, whatever shapes the decoder has seen: bytes, lengths
-// and words of datagrams are changed at random, where decoders look more often than elsewhere.
+// TestLazyMutations holds that a record has the report of its datagram, whatever shapes the decoder has. Bytes,
+// lengths and words of datagrams are changed at random, mostly where decoders check them.
 func TestLazyMutations(t *testing.T) {
 	var records decode.LazyBatch
 	var batch decode.Batch

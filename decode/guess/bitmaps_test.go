@@ -162,9 +162,9 @@ func (c *recorded) bitmaps() (list []uint16) {
 	return list
 }
 
-// TestBitmaps holds that an exporter is read, or that its dialect is named, whatever its stacks hold: recordings are written again with each
-// bitmap of one to four bits, with one to five hops, behind a VLAN tag and in IPv6, at ports that auto reads and at another, as frames
-// and as a socket gives them.
+// TestBitmaps holds that an exporter is read, or that its dialect is named, for any content of its stacks. Recordings
+// are rewritten with each bitmap of one to four bits and one to five hops, behind a VLAN tag and in IPv6. They are at
+// ports that auto reads and at another, as frames and as datagrams of a socket.
 func TestBitmaps(t *testing.T) {
 	ways := []struct {
 		name   string

@@ -10,7 +10,8 @@ import (
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
-// Reports that are read and have no trait of a dialect are not unread: not those about packets of another protocol than IP, and not beside some that cannot be read.
+// Reports that are read and have no trait of a dialect are not unread. Those about packets of another protocol than
+// IP are not, nor those beside some that cannot be read.
 func TestFewUnread(t *testing.T) {
 	frame := func(ether uint16, b ...byte) []byte {
 		return append(packet.AppendEthernet(nil, packet.MAC{2, 5: 2}, packet.MAC{2, 5: 1}, ether), b...)

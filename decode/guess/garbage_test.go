@@ -10,7 +10,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// report05 is a report 0.5 about a UDP packet with DSCP 0x17 that carries an INT header of a version, with two items of three hops.
+// report05 is a report 0.5 about a UDP packet with DSCP 0x17. The packet carries an INT header of a version, with two
+// items of three hops.
 func report05(seq uint32, version byte) []byte {
 	be := binary.BigEndian
 	b := be.AppendUint32(be.AppendUint32([]byte{0, 0x20, 0, 1}, seq), 1_000_000+1000*seq)
@@ -25,8 +26,9 @@ func report05(seq uint32, version byte) []byte {
 	return append(b, 17, 0x13, 0x89, 0)
 }
 
-// TestGarbage holds that reports around an INT of a version that does not exist, cut or not, and reports around random bytes, adopt no laxer
-// dialect that passes over what it does not read: they fail, and a sentence names their exporter. Half of them good changes nothing.
+// TestGarbage holds that no laxer dialect, which skips bytes, is adopted for garbage. This is reports around an INT
+// of an invalid version, cut or not, or around random bytes. They fail, and a sentence names their exporter. If half
+// of them are good, the result is the same.
 func TestGarbage(t *testing.T) {
 	const n = 60
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -189,8 +189,8 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// A watch goes on with what another one has adopted from a file: its own adoptions stand beside it, and it gives it up as
-// one of these.
+// A watch continues with the adoptions of another one from a file. Its own adoptions are added to them, and it gives
+// up an inherited one like its own.
 func TestInherit(t *testing.T) {
 	before := follow(t, true)
 	before.frames(stream(t, onosFile, exporter, 200, 1e9, 3e7))
@@ -226,7 +226,7 @@ func TestSFlow4IsNamed(t *testing.T) {
 	}
 }
 
-// INT in GRE under a number of its own is named at an exporter that has a dialect, too, beside the dialect, whether there was much of it or little.
+// INT in GRE under a number of its own is named beside the dialect of an exporter that has one, in any amount.
 func TestHiddenBesideAdopted(t *testing.T) {
 	inside, err := testkit.Vector("int21-gre")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/decode/packet"
 )
 
-// Packets in GRE that records hold, and flows in GRE without a packet, are nothing to be said of where no INT is in them: whatever they hold, and however short
-// they are.
+// Packets in GRE in records, and flows in GRE without a packet, are not mentioned if they hold no INT. This holds for
+// any content and any length.
 func TestRecordsOfGRE(t *testing.T) {
 	auto, _ := demux.Lookup("auto")
 	inner := packet.AppendIPv4(nil, &packet.IPv4{TTL: 60, Proto: packet.ProtoUDP, Src: [4]byte{10, 0, 1, 1}, Dst: [4]byte{10, 0, 2, 2}}, 8)

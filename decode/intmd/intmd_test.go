@@ -421,8 +421,8 @@ func run(d *Decoder, r *decode.Report, data []byte, p Place) (decode.Version, Pl
 	return v, p
 }
 
-// equal compares reports, the empty list of hops with nil. How many hops were announced must fit the hops that are
-// there: all of them, but for one of the reporting node, or more where the stack was cut.
+// equal compares reports, and the empty list of hops equals nil. The announced number of hops must fit the hops of
+// the report. It is their number, except for one of the reporting node, or more if the stack was cut.
 func equal(a, b decode.Report) bool {
 	if n := int(a.Announced); n > len(a.Hops) && a.Flags&decode.Truncated == 0 || n > 0 && n < len(a.Hops)-1 {
 		return false

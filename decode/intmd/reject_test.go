@@ -125,8 +125,8 @@ func TestReject(t *testing.T) {
 	}
 }
 
-// A stack that the capture cut is no error while the lengths are right: the whole blocks are there, of the one that was
-// cut the whole items, and the hops that are left are the same as in the whole stack.
+// A stack that the capture cut is no error while the lengths are right. It has its whole blocks, and the whole items
+// of the cut block. The remaining hops are the same as in the whole stack.
 func TestCut(t *testing.T) {
 	for _, c := range good {
 		t.Run(c.name, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/decode/packet"
 )
 
-// Whatever the bytes: no panic, an error that names a byte of the packet (or the missing one behind it) and leaves no
-// value, and the nodes of a whole trace encode back to the same bytes but for what has no place.
+// For any bytes there is no panic. An error names a byte of the packet, or the missing one behind it, and leaves no
+// value. The nodes of a whole trace encode back to the same bytes, except for values without a place.
 func FuzzRead(f *testing.F) {
 	b := vector(f, "ioam-trace")
 	f.Add(b, len(b))

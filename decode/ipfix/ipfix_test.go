@@ -43,10 +43,11 @@ func hexFile(t testing.TB, name string) (list [][]byte) {
 	return list
 }
 
-// What differs is by the specification: goflow2 keeps the enterprise bit in the numbers of elements of options templates (RFC 7011, section 3.2, has it
-// as a bit of its own), takes four zeros behind templates for a template 0 (section 3.3.1: padding), takes a withdrawal for a template without fields
-// (section 8.1) and then reads records of no bytes for ever, and gives values that the end of a set cuts off (section 3.3.1: the set is malformed). It
-// reads as many sets of NetFlow 9 as the header counts records (RFC 3954, section 5.1).
+// Differences from goflow2 are by the specification. It keeps the enterprise bit in the numbers of elements of
+// options templates (RFC 7011, section 3.2: a bit of its own). It reads four zeros behind templates as a template 0
+// (section 3.3.1: padding). It reads a withdrawal as a template without fields (section 8.1), and then records of no
+// bytes for ever. It returns values that the end of a set cuts off (section 3.3.1: the set is malformed). It reads as
+// many sets of NetFlow 9 as the header counts records (RFC 3954, section 5.1).
 
 // reading is a session of ours, and what it read as lines.
 type reading struct {

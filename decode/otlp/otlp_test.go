@@ -340,8 +340,8 @@ type life struct {
 	want      []uint64
 }
 
-// TestStreams lets devices count, begin anew, and send points that are lost, come twice or late, and holds what is read against what
-// they counted: a second computation of differences, from the counts themselves.
+// TestStreams simulates devices that count, restart, and send points that are lost, duplicated or late. It compares
+// the reports with a second computation of the differences, from the counts themselves.
 func TestStreams(t *testing.T) {
 	bounds := []float64{10, 20, 40, 80, 500}
 	for seed := range uint64(60) {
@@ -498,8 +498,8 @@ func TestExponential(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever a request is, each of its points becomes a report, is refused or is counted as foreign; and the number of points is the one that
-// the library of the protocol finds, where that can read it.
+// FuzzRead holds for any request that each of its points becomes a report, is refused or is counted as foreign. The
+// number of points equals that of the protocol's library, if that can read the request.
 func FuzzRead(f *testing.F) {
 	f.Add(asked("leaf", counterOf("nvswitch_interface_if_in_errors", 2, doubleAt(now, 1, text("interface", "swp1")), doubleAt(now+1, 3, text("interface", "swp1")))))
 	f.Add(asked("leaf", gaugeOf("nvswitch_interface_if_out_ucast_pkts", doubleAt(now, 1, text("interface", "swp1")), doubleAt(now+1, 9, text("interface", "swp1"))),

@@ -49,8 +49,9 @@ func families() (list []family) {
 	return list
 }
 
-// A sum that fell under its start, or whose start is not known, counts nothing of that point: it was set, and to what is not known. One whose start moved
-// counts whole if it fell, or if another one with that start did, and else what it rose by.
+// A sum that fell under its start, or whose start is unknown, counts nothing of that point: it was set to an unknown
+// value. A sum whose start moved counts whole if it fell, or if another one with that start did. Else its increment
+// counts.
 func TestResets(t *testing.T) {
 	const (
 		second = uint64(1e9)
@@ -161,8 +162,9 @@ func TestRestartOfAll(t *testing.T) {
 	}
 }
 
-// A sum that began anew and is above the point before counts whole where its start moved and all of it fits the time since then. One whose total is too high for that
-// time went on under the new start of its sender. Where nothing says when it began, the difference counts: it can be too little by the old total.
+// A sum that restarted and is above the point before counts whole if its start moved and all of it fits the time
+// since then. A sum whose total is too high for that time went on under the new start of its sender. Without evidence
+// of its start, the difference counts, which can be too little by the old total.
 func TestAnewAbove(t *testing.T) {
 	const second = uint64(1e9)
 	first := uint64(now)

@@ -57,8 +57,8 @@ func TestAppendBlock(t *testing.T) {
 	}
 }
 
-// FuzzAppendBlock holds that what is written is what was read: reading a block and writing it again gives a block that
-// reads alike, for every bitmap and layout.
+// FuzzAppendBlock holds that written blocks equal read ones. A block that is read and written again decodes alike,
+// for every bitmap and layout.
 func FuzzAppendBlock(f *testing.F) {
 	f.Add(uint8(INT2), uint16(0xff81), []byte("0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz1234"))
 	f.Add(uint8(INT2FANT), uint16(0xffff), []byte("0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz1234567890abcdef"))

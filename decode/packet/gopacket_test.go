@@ -13,8 +13,8 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// drawFrame makes an Ethernet frame: up to three tags, IPv4 with options or IPv6 with extension headers, fragments among them, and TCP, UDP or
-// something else above. Bytes that say nothing of layers are random.
+// drawFrame makes an Ethernet frame with up to three tags, and IPv4 with options or IPv6 with extension headers,
+// fragments among them. TCP, UDP or something else is above. Bytes that do not define layers are random.
 func drawFrame(r *rand.Rand) []byte {
 	be := binary.BigEndian
 	random := func(n int) []byte {
@@ -113,8 +113,8 @@ func drawFrame(r *rand.Rand) []byte {
 // offset is where a layer begins in the data that it was read from.
 func offset(data, layer []byte) int { return cap(data) - cap(layer) }
 
-// TestGopacket reads drawn frames, whole ones and cut ones, as gopacket does: where both read a layer they agree on where it is and on what
-// it says. What gopacket does not look into, fragments, is left out above IP.
+// TestGopacket reads drawn frames, whole ones and cut ones, as gopacket does. If both read a layer they agree on its
+// place and its values. gopacket does not read into fragments, which are left out above IP.
 func TestGopacket(t *testing.T) {
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 1))
 	seen := map[gopacket.LayerType]int{}

@@ -192,8 +192,8 @@ func TestCodeErrors(t *testing.T) {
 	}
 }
 
-// After any number of additions the expected level is the sum: the distribution over codes, step by step, from the
-// count of random numbers that round up.
+// After any number of additions the expected level is the sum. The distribution over codes follows, step by step,
+// from the count of random numbers that round up.
 func TestAddIsUnbiased(t *testing.T) {
 	const steps = 40
 	for _, c := range []CodeConfig{

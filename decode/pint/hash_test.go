@@ -159,9 +159,9 @@ func (d *deviation) check(t *testing.T, what string) {
 	}
 }
 
-// Values of nodes are uniform; two nodes have the same value in one of 2ᵇ packets, which say nothing about another two; and no XOR of
-// three or four is zero more often than it should be. Linear hashes fail the last, hashes with too few keys the others: for ids that
-// differ in one bit first of all.
+// Values of nodes are uniform. Two nodes have the same value in one of 2ᵇ packets, which is independent of any other
+// two. No XOR of three or four is zero more often than by chance. Linear hashes fail the last, hashes with too few
+// keys the others, first of all for ids that differ in one bit.
 func TestNodesCollideIndependently(t *testing.T) {
 	const nodes, packets = 128, 1 << 14
 	eachHash(t, func(t *testing.T, h Hash, seed, first uint32) {

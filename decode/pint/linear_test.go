@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// Against all assignments of values to hops: a hop is known when its value is the same in all that agree with the
-// digests, and a digest disagrees when none is left.
+// Comparison with all assignments of values to hops. A hop is known if its value is the same in all that agree with
+// the digests, and a digest disagrees if none is left.
 func TestEliminatorKnowsWhatFollows(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))

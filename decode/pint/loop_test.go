@@ -19,7 +19,7 @@ func walk(l *Loops, id uint32, path []uint32) int {
 	return 0
 }
 
-// within reports whether n of trials is less than six standard deviations from what is expected of probability p: a
+// within reports whether n of trials is less than six standard deviations from the expectation for probability p. A
 // false alarm is rarer than 1e-8.
 func within(n, trials int, p float64) bool {
 	mean := float64(trials) * p
@@ -67,8 +67,8 @@ func TestFalseAlarmsOfThePaper(t *testing.T) {
 	}
 }
 
-// The algorithm as it is printed has the rates that the paper states: below 5e-7 for T = 1 and b = 15, below 5e-13 for T = 3 and b = 14, and some
-// 0.05 % for 16 bits without a counter.
+// The algorithm as it is printed has the rates that the paper states. They are below 5e-7 for T = 1 and b = 15, and
+// below 5e-13 for T = 3 and b = 14. For 16 bits without a counter they are some 0.05 %.
 func TestPrintedFalseAlarms(t *testing.T) {
 	for _, c := range []struct {
 		bits, t     int

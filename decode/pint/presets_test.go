@@ -48,8 +48,8 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// PINT, figure 5: packets until a path of k = d = 25 is known to a decoder that learns a value from a digest with one
-// unknown writer. The limits are some standard deviations of the runs wide; the paper has 89 and 189 for Baseline, 41
+// PINT, figure 5: the packets until a decoder knows a path of k = d = 25. It learns a value from a digest with one
+// unknown writer. The limits are some standard deviations of the runs wide. The paper has 89 and 189 for Baseline, 41
 // and 68 for Hybrid. Algorithm 1 takes 37 and 57 as it is printed, by an independent simulation.
 func TestPacketsOfFigure5(t *testing.T) {
 	const k, runs = 25, 2000

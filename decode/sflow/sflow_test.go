@@ -13,8 +13,9 @@ import (
 	"github.com/hopscope/hopscope/internal/plain"
 )
 
-// What differs is by the specification: goflow2 gives up a datagram at a sample whose tag it does not know, gives headers with their padding, and reads
-// the direction of an ACL in the padding of its name; it does not know the records 1039 to 1043, nor 1005.
+// Differences from goflow2 are by the specification. It gives up a datagram at a sample with an unknown tag, and
+// returns headers with their padding. It reads the direction of an ACL in the padding of its name. It lacks the
+// records 1039 to 1043, and 1005.
 
 // check holds a datagram against goflow2, field by field of what both read.
 func check(t *testing.T, b []byte) {

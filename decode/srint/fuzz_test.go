@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// Whatever the bytes: no panic, an error that names a byte of the input (or the missing one behind it) and leaves no
-// hop, and what was accepted encodes back to the same bytes.
+// For any bytes there is no panic. An error names a byte of the input, or the missing one behind it, and leaves no
+// hop. Accepted input encodes back to the same bytes.
 func FuzzDecodePath(f *testing.F) {
 	for _, name := range []string{"int-path-sent", "int-path-received"} {
 		b := udp(vector(f, name))

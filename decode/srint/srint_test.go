@@ -145,8 +145,8 @@ func TestDecodePathRejects(t *testing.T) {
 	}
 }
 
-// The reference sender writes an action id of 32 significant bits with 4 zero bytes before it, and the reference
-// receiver reads it after the last whole label. Read leniently the result is the receiver's: 0.
+// The reference sender writes an action id of 32 significant bits with 4 zero bytes before it. The reference receiver
+// reads it after the last whole label. Read leniently the result is the receiver's: 0.
 func TestDecodePathLenientReadsAsTheReferenceReceiver(t *testing.T) {
 	payload := withLabels(1, 4)
 	copy(payload[srListLen+labelLen:], []byte{0, 0, 0, 0, 0x80, 0, 0, 1})

@@ -186,7 +186,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// A capture that ends before the last report of a group does not look like a datagram that had no more: one object stands
+// A capture that ends before the last report of a group differs from a datagram that had no more. One report stands
 // for all that are missing.
 func TestCutGroup(t *testing.T) {
 	rest := func(r *decode.Report, count int) bool {

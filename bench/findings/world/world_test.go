@@ -135,8 +135,8 @@ func TestRunsRepeat(t *testing.T) {
 	}
 }
 
-// What is plain is published, and a change of reporting is not: one of each by day; by night all scenarios, against bounds below what
-// the table in docs/findings.md says.
+// A plain fault is published, and a change of reporting is not. The test has one of each by day. By night it has all
+// scenarios, against bounds below the table in docs/findings.md.
 func TestJudge(t *testing.T) {
 	for _, name := range []string{"loss-uplink", "benign-sink-samples"} {
 		r, err := Judge(t.Context(), Options{Seed: 1, Seeds: 1, Half: "all", Scenario: name})

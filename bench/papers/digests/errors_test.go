@@ -9,9 +9,9 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// Where the map is wrong, no path without a mark is, and flows that the error does not touch are published. A path is wrong once in a
-// million times, so that three of 5400 are less likely than 10⁻⁷; of some 60 flows with a true share of 99 % that are touched, fewer
-// than 50 are published once in 10⁸ times.
+// Where the map is wrong, no path is without a mark, and flows that the error does not touch are published. A path is
+// wrong once in a million times, so that three of 5400 are less likely than 10⁻⁷. Of some 60 touched flows with a
+// true share of 99 %, fewer than 50 are published once in 10⁸ times.
 func TestErrors(t *testing.T) {
 	g, err := topo.FatTree(4)
 	if err != nil {

@@ -98,8 +98,8 @@ func falseAlarms(l *pint.Loops, hops int, r *rand.Rand) (alarms int) {
 }
 
 // expectedAlarms sums over the switch j that raises the alarm, the T matching switches before it, and the switch i
-// whose hash was in the packet. If j is the last that compares and none between replaces, i wrote last before the
-// first match with probability 1/(j-1). It bounds the rate from above and is close if alarms are rare.
+// whose hash the packet had. If j is the last that compares and none between replaces, i wrote last before the first
+// match with probability 1/(j-1). It bounds the rate from above and is close if alarms are rare.
 func expectedAlarms(l *pint.Loops, hops int) float64 {
 	sum := 0.0
 	for j := 2; j <= hops; j++ {

@@ -50,7 +50,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// An item that is not reproduced says why, and one that is reproduced has no such reason; a file has a command, and a test exists.
+// An item that is not reproduced has a reason, and one that is reproduced has none. A file has a command, and a test
+// exists.
 func TestItems(t *testing.T) {
 	for _, text := range Texts {
 		for k := range text.Items {
