@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The errors that are stated hold for at least nine of ten samples of lognormal and exponential values, however many there are, and
-// are no more than four times the error that nine of ten samples have.
+// The stated errors hold for at least nine of ten samples of lognormal and exponential values, however many there are.
+// They are no more than four times the error that nine of ten samples have.
 func TestQuantileErrors(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 10))
 	for _, draw := range []struct {

@@ -30,9 +30,9 @@ var latencies = []struct {
 
 // PINT, figure 9: quantiles of a hop from compressed values, in sketches of 100 bytes and without.
 //
-// The sketch is off from what all codes together would give by at most a tenth, on average, and at the tail by less than
-// a half of what the larger [kll.Tiny] is. What is measured is at most 7.3 % for 8 bits, with a deviation of 0.4 % from test to
-// test, and 11 ± 1 % for wider codes.
+// The sketch is off from the result of all codes together by at most a tenth, on average. At the tail it is off by less
+// than half the error of the larger [kll.Tiny]. Measured are at most 7.3 % for 8 bits, with a deviation of 0.4 % from
+// test to test, and 11 ± 1 % for wider codes.
 func TestSketchesAgainstAllCodes(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))

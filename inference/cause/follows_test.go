@@ -28,8 +28,9 @@ func (s *stage) wait(windows int) {
 	}
 }
 
-// TestDownstream: as long as packets queue or get lost at a place there are fewer behind it, however long that takes to show, and
-// those that waited come together. Where they do not come from there that is something else, and so it is once it is over.
+// TestDownstream: while packets queue or get lost at a place there are fewer behind it, however late that shows, and
+// the waiting ones come together. Packets that do not come from there have another cause, and so have all once it is
+// over.
 func TestDownstream(t *testing.T) {
 	low, lat, que, util := inference.LowUtilization, inference.HighLatency, inference.HighQueue, inference.HighUtilization
 	for _, tt := range []struct {
@@ -92,8 +93,9 @@ func TestUpstream(t *testing.T) {
 	s.want("interface 3:77: high-queue 5")
 }
 
-// TestGlimpse: a flow that is seen at one node alone changes its path in the window in which a link fails: nothing shows that it
-// passed the link, and nothing else explains it. One whose way is known whole would be among those that left the link.
+// TestGlimpse: a flow that is seen at one node alone changes its path in the window in which a link fails. Nothing
+// shows that it passed the link, and nothing else explains it. A flow whose whole way is known would be among those
+// that left the link.
 func TestGlimpse(t *testing.T) {
 	for _, tt := range []struct {
 		nodes []uint32

@@ -331,8 +331,8 @@ func randomFinding(r *rand.Rand) inference.Finding {
 	return f
 }
 
-// TestRandomCauses holds in random histories that every finding has one cause at most and keeps it, that nothing depends on the order
-// of findings, and that everything ends.
+// TestRandomCauses holds in random histories that every finding has one cause at most and keeps it. Nothing depends on
+// the order of findings, and everything ends.
 func TestRandomCauses(t *testing.T) {
 	run := func(seed uint64, shuffled bool) map[uint64]inference.Finding {
 		r := rand.New(rand.NewPCG(seed, 3))

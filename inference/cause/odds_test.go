@@ -64,8 +64,8 @@ func TestNarrowest(t *testing.T) {
 	}
 }
 
-// TestOutlet: what waits for a node waits for the port behind it whose queue is long, also where that is seen later; not so where two are long, or
-// where something else is wrong.
+// TestOutlet: packets that wait for a node wait for the port behind it whose queue is long, also if that is seen later.
+// This does not hold if two are long, or if something else is wrong.
 func TestOutlet(t *testing.T) {
 	que, more, drops := inference.HighQueue, inference.HighUtilization, inference.PacketDrops
 	for _, tt := range []struct {

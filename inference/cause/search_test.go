@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// TestBestIsBest holds the search against all sets of elements: it finds the best one where that has mostTogether elements at most, and
-// otherwise one that no element more and no other one in the place of one makes better.
+// TestBestIsBest compares the search with all sets of elements. It finds the best set if that has at most mostTogether
+// elements. Otherwise no further element and no exchange of one makes its set better.
 func TestBestIsBest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 8))
 	large, right := 0, 0

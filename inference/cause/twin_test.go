@@ -418,8 +418,8 @@ func (s *stage) state() (out []any) {
 	return out
 }
 
-// TestTwin runs groupers and twins through random histories of all kinds of findings: some become worse, name less of their way, wait
-// for others, or come from long ago. Both publish the same in each window, and hold the same.
+// TestTwin runs groupers and twins through random histories of all kinds of findings. Some become worse, name less of
+// their way, wait for others, or come from long ago. Both publish the same in each window, and hold the same.
 func TestTwin(t *testing.T) {
 	kinds := map[inference.Kind]int{}
 	for seed := range uint64(12) {
@@ -598,8 +598,8 @@ func TestTidy(t *testing.T) {
 	}
 }
 
-// TestClaims holds what is claimed against all sets of elements: findings that have an element in common are shared out to the set that
-// costs the least, each to the one that it fits best. Parts beyond the bounds are left out.
+// TestClaims compares the claims with all sets of elements. Findings that have an element in common are assigned to the
+// set that costs the least, each to the element that it fits best. Parts beyond the bounds are left out.
 func TestClaims(t *testing.T) {
 	claimed, left, large, many := 0, 0, 0, 0
 	for seed := range uint64(600) {

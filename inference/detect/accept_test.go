@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestAccept has a hop that gets four times as slow or fast for good, which is accepted ten windows later: the finding ends, the level is the
-// usual one, and neither staying there, nor going back, nor coming again is a finding. Sixteen times as far is one, though the hop strayed that much.
+// TestAccept has a hop that gets four times as slow or fast for good, which is accepted ten windows later. The finding
+// ends, and the level is the usual one. Staying there, going back and coming again are no findings. Sixteen times as
+// far is one, though the hop strayed that much.
 func TestAccept(t *testing.T) {
 	for hop := range uint64(5) {
 		for _, factor := range []float64{4, .25} {

@@ -197,8 +197,8 @@ func TestRareHop(t *testing.T) {
 	}
 }
 
-// TestLasting has a fault that stays: one finding, which ends when the new level is the usual one, and another fault on
-// top of that is found again.
+// TestLasting has a fault that stays. It is one finding, which ends when the new level is the usual one. Another fault
+// on top of that is found again.
 func TestLasting(t *testing.T) {
 	s, r := newSource(3, 200, .3, 0), newRun()
 	for range 2160 {

@@ -10,9 +10,9 @@ import (
 // usualOf is the usual median of a hop.
 func (r *run) usualOf() float64 { return math.Exp(float64(r.stats[P50].mean[usual])) - r.cfg.Floor }
 
-// TestFaultsTrainNothing has a port that is twenty times as slow in fifteen of every forty windows, for three hours of windows of a second,
-// from soon after it was first seen. Each of the faults is seen, they are one finding that rests between them, and what is usual stays within
-// a tenth of what it was.
+// TestFaultsTrainNothing has a port that is twenty times as slow in fifteen of every forty windows. That lasts three
+// hours of windows of a second, from soon after it was first seen. Each of the faults is seen, and they are one finding
+// that rests between them. The usual level stays within a tenth of its value.
 func TestFaultsTrainNothing(t *testing.T) {
 	for hop := range uint64(5) {
 		s, r := newSource(hop, 200, .3, 0), newRun()
@@ -112,8 +112,8 @@ func TestOneReport(t *testing.T) {
 	}
 }
 
-// TestFloorAndTail holds what the floor and the tail show that median and 99th percentile do not: of a hop whose level wanders far, a floor
-// that is twice as high, and a tail that is twice as long.
+// TestFloorAndTail holds that floor and tail show changes that median and 99th percentile do not. On a hop whose level
+// wanders far, these are a floor that is twice as high, and a tail that is twice as long.
 func TestFloorAndTail(t *testing.T) {
 	for name, change := range map[string]func(w *Window){
 		"low":  func(w *Window) { w.Low *= 2 },
@@ -142,8 +142,8 @@ func TestFloorAndTail(t *testing.T) {
 	}
 }
 
-// TestGraveOfOneValue: a tail that doubles is not grave because the one value that is the 99th percentile of 80 was four times as high once in a long
-// time. One that is ten times as high is, within a few windows.
+// TestGraveOfOneValue: the 99th percentile of 80 values is one value, which was four times as high once in a long time.
+// A tail that doubles is not grave because of that. One that is ten times as high is, within a few windows.
 func TestGraveOfOneValue(t *testing.T) {
 	for _, x := range []struct {
 		factor      float64
@@ -183,8 +183,8 @@ func TestGraveOfOneValue(t *testing.T) {
 	}
 }
 
-// TestLate: the window in which a step began is among those in which it may have begun by the contrast that found it, on any ground and by a step of
-// any height that is found.
+// TestLate: the window in which a step began is among those in which it may have begun by the contrast that found it.
+// That holds on any ground and for any height of a step that is found.
 func TestLate(t *testing.T) {
 	cfg := Utilization(10 * time.Second)
 	found, late, missed := 0, 0, 0

@@ -13,8 +13,8 @@ func lone(w Window, factor float64) Window {
 	return w
 }
 
-// A window whose finding has to come twice is not usual until it is known whether it does: a second one is judged by what was
-// usual before the first, however young the hop is. When it does not come, the window is learnt like any other.
+// A window whose finding has to come twice is not usual until that is decided. A second one is judged by the usual
+// values before the first, however young the hop is. If it does not come, the window is learnt like any other.
 func TestPendingIsNotUsual(t *testing.T) {
 	for _, windows := range []int{61, 91, 361, 2161} {
 		s, r, without := newSource(1, 50, .3, 0), newRun(), newRun()
@@ -61,8 +61,8 @@ func TestPendingIsNotUsual(t *testing.T) {
 	}
 }
 
-// A fault on a young hop of few values is found more often when it came as often as it has to: what is pending raises no limits.
-// With six values 54 of these are found in three windows, and 42 were as long as pending windows were learnt at once.
+// A fault on a young hop of few values is found more often because pending windows raise no limits. With six values 54
+// of these are found in three windows. When pending windows were learnt at once there were 42.
 func TestPendingRaisesNoLimit(t *testing.T) {
 	for n, want := range map[int]int{6: 50, 12: 98, 19: 100} {
 		found := 0
@@ -84,8 +84,9 @@ func TestPendingRaisesNoLimit(t *testing.T) {
 	}
 }
 
-// One window with one high value is nothing, also when the next one is a little higher or lower than usual: 1 of these 300 becomes a
-// finding, as another high value came by chance, and 46 were as long as pending windows were learnt at once.
+// One window with one high value is no finding, also if the next one is a little higher or lower than usual. Of these
+// 300, 1 becomes a finding, as another high value came by chance. When pending windows were learnt at once there were
+// 46.
 func TestOneHighValue(t *testing.T) {
 	reported := 0
 	for hop := range uint64(300) {

@@ -7,8 +7,9 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// TestStateOfBefore: only what was written before is held, because what a hop learns is not the same bits on all processors. The first two
-// are of before the floor and the tail were compared: their levels are learnt anew, and how often they are silent and repeat themselves is not.
+// TestStateOfBefore holds only states written before, because the learnt values of a hop are not the same bits on all
+// processors. The first two are of before the floor and the tail were compared. Their levels are learnt anew, but not
+// their counts of silence and repetition.
 func TestStateOfBefore(t *testing.T) {
 	for _, name := range []string{"quiet", "moved"} {
 		var h, second Hop

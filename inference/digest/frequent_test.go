@@ -31,8 +31,8 @@ func frequentPlan(t *testing.T) *pint.Plan {
 	return p
 }
 
-// Frequent values are those of a count of all digests, within the bounds that are stated, and none that is frequent enough is missing,
-// beside quantiles of the same flow by another query.
+// Frequent values are those of a count of all digests, within the stated bounds. None that is frequent enough is
+// missing. The same flow has quantiles by another query.
 func TestFrequentValues(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))

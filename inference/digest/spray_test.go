@@ -216,8 +216,8 @@ func TestSprayMemory(t *testing.T) {
 	}
 }
 
-// Where the paths of flows are shown, a sprayed flow is neither known nor undecided, and has all paths; while it is not known whether
-// it is sprayed, its one path is said to be contradicted.
+// In lists of flows' paths, a sprayed flow is neither known nor undecided, and has all paths. While it is not known
+// whether it is sprayed, its one path is marked as contradicted.
 func TestInferredSprayed(t *testing.T) {
 	x := newSpraying(t, 5, 1<<20)
 	x.send(1, 200, x.over(1))

@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// A window does not have the path that a sprayed flow had before, but the one that most of its packets take, and all others with
-// their shares; when the flow is back on one path the window has that alone.
+// A window has the path that most packets of a sprayed flow take, not the one that it had before. It has all others
+// with their shares. When the flow is back on one path the window has that alone.
 func TestSprayedWindow(t *testing.T) {
 	x := newSpraying(t, 5, 1<<20)
 	former := func() []uint32 { return []uint32{0, 115, 1} }

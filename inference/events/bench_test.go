@@ -7,8 +7,9 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// BenchmarkStep takes windows of 640 hops: of a network in which all is well, and of one in which some hops come and go,
-// all exporters are listed, packets are dropped everywhere, flows change their paths and digests are strange.
+// BenchmarkStep takes windows of 640 hops, of a network in which all is well and of a troubled one. In that, some hops
+// come and go, all exporters are listed, packets are dropped everywhere, flows change their paths and digests are
+// strange.
 func BenchmarkStep(b *testing.B) {
 	const hops, rounds = 640, 64
 	for _, troubled := range []bool{false, true} {

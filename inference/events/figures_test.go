@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// TestFiguresOfDrift holds that a finding of a shift that no single window shows names what it rests on: values vary by more than they
-// shifted, so that many windows of a hop that is too slow are faster than usual.
+// TestFiguresOfDrift holds that a finding of a shift that no single window shows names its evidence. Values vary by
+// more than they shifted, so that many windows of a hop that is too slow are faster than usual.
 func TestFiguresOfDrift(t *testing.T) {
 	opposite, total := 0, 0
 	for seed := range uint64(8) {

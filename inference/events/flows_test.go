@@ -210,9 +210,9 @@ func TestFlowsOneCause(t *testing.T) {
 	}
 }
 
-// TestFlowsQuiet: flows that stay, flows that come and go and flows whose path changes cause no findings as long as nothing happens
-// to them, at three times the findings that are asked for: 0.35 days of windows, of which three false findings of hops and flows are
-// expected at most.
+// TestFlowsQuiet: flows that stay, flows that come and go and flows whose path changes cause no findings while nothing
+// happens to them. It uses three times the accepted findings, over 0.35 days of windows. Three false findings of hops
+// and flows are expected in these at most.
 func TestFlowsQuiet(t *testing.T) {
 	cfg := DefaultConfig()
 	x := newTraffic(9)
@@ -255,8 +255,8 @@ func TestFlowsQuiet(t *testing.T) {
 	}
 }
 
-// TestFlowsBounded: flows that come and go take neither more places than there are nor those of flows that stay, of which some are at
-// the edge of the busiest.
+// TestFlowsBounded: flows that come and go take no more places than there are. They take none from flows that stay,
+// some of which are at the edge of the busiest.
 func TestFlowsBounded(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.BusyFlows = 30
@@ -338,8 +338,8 @@ func TestFlowMoves(t *testing.T) {
 	}
 }
 
-// TestFlowsRestart stops the detector in every window and goes on from its bytes, on flows that are slow at times, change their
-// paths, come and go: it finds the same as one that never stopped.
+// TestFlowsRestart stops the detector in every window and goes on from its bytes. Its flows are slow at times, change
+// their paths, come and go. It finds the same as one that never stopped.
 func TestFlowsRestart(t *testing.T) {
 	x := newTraffic(7)
 	churn := rand.New(rand.NewPCG(7, 6))
@@ -380,7 +380,8 @@ func TestFlowsRestart(t *testing.T) {
 	}
 }
 
-// TestFlowBornInFault: a flow that begins while a hop of its way is slow learns nothing of that, and the end of the fault is no finding of the flow.
+// TestFlowBornInFault: a flow that begins while a hop of its way is slow learns nothing of that. The end of the fault
+// is no finding of the flow.
 func TestFlowBornInFault(t *testing.T) {
 	for seed := range uint64(10) {
 		x := newTraffic(seed)

@@ -48,8 +48,8 @@ func holdsFigures(t *testing.T, f *inference.Finding) {
 }
 
 // TestGolden holds every finding of long random histories to the letter, through limits that are hit and settings that
-// change: the findings of some early windows in full, and a sum over each block of windows. What is open at the end of a block
-// and the statistics are part of it.
+// change. The golden file has the findings of some early windows in full, and a sum over each block of windows. The
+// findings open at the end of a block and the statistics are part of it.
 func TestGolden(t *testing.T) {
 	const blocks, size = 20, 200
 	var got bytes.Buffer

@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// noises are the distributions of one packet's value, by their quantile functions: u in [0, 1) to a value, scaled so
-// that typical values are around 10 000 (ns).
+// noises are the distributions of one packet's value, by their quantile functions. These map u in [0, 1) to a value,
+// scaled so that typical values are around 10 000 (ns).
 var noises = []struct {
 	name     string
 	quantile func(u float64) float64
@@ -40,8 +40,8 @@ func zeroBelow(share float64) func(float64) float64 {
 	}
 }
 
-// draw gives the quantiles of 100 values: the 99th smallest from the two largest of 100 uniform numbers, and others that lie
-// about as they do in such samples.
+// draw returns the quantiles of 100 values. The 99th smallest comes from the two largest of 100 uniform numbers. The
+// others lie about as they do in such samples.
 func draw(rng *rand.Rand, quantile func(float64) float64) inference.Summary {
 	largest := math.Pow(1-rng.Float64(), 1.0/100)
 	top := largest * math.Pow(1-rng.Float64(), 1.0/99)
@@ -62,9 +62,9 @@ func hopShows(end int64, latency, queue inference.Summary) *inference.Window {
 	}}}
 }
 
-// TestFalseAlarms holds the rate that the package comment states, for latencies and queues: 50 000 windows of each
-// distribution and at most three false findings at limits that one statistic in a network of 200 has, where its share
-// of the findings that are accepted is far below one.
+// TestFalseAlarms holds the rate that the package comment states, for latencies and queues. Each distribution has 50
+// 000 windows and at most three false findings. The limits are those of one statistic in a network of 200, whose share
+// of the accepted findings is far below one.
 func TestFalseAlarms(t *testing.T) {
 	const windows = 50_000
 	for i, noise := range noises {

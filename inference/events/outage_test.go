@@ -26,8 +26,8 @@ func fleetOf(n int, window int64, silent func(i int) bool) *inference.Window {
 	return w
 }
 
-// TestOutage lets exporters fall silent: all of them and half of them have one cause, a few have one each, and what is silent behind
-// them adds no finding. It survives a restart, and ends when they are back.
+// TestOutage lets exporters fall silent. All of them and half of them have one cause, and a few have one each. Silent
+// hops behind them add no finding. The cause survives a restart, and ends when they are back.
 func TestOutage(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

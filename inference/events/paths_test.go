@@ -111,8 +111,8 @@ func TestPolicy(t *testing.T) {
 	wantTexts(t, steps(d, w), "node 1: node 1 sends 6 flows another way: they left the link between nodes 1 and 2; one of them, ")
 }
 
-// TestMemberIsBack: flows leave one of two links to a node and return in the same window, in which others are seen on it as well: the link failed for a
-// moment, and no node sends them elsewhere. Without their return it does.
+// TestMemberIsBack: flows leave one of two links to a node and return in the same window, in which others are seen on
+// it as well. The link failed for a moment, and no node sends them elsewhere. Without their return it does.
 func TestMemberIsBack(t *testing.T) {
 	for _, back := range []bool{true, false} {
 		d := New(DefaultConfig())
@@ -202,8 +202,8 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// TestRounds: flows that go round at one link are one finding of that link, wherever they left their ways, and what they do when they are back
-// belongs to it.
+// TestRounds: flows that loop at one link are one finding of that link, wherever they left their ways. Their changes on
+// their return belong to it.
 func TestRounds(t *testing.T) {
 	d := New(DefaultConfig())
 	var w, back inference.Window

@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// A rule that is broken in one window alone, as while routes change, is no finding; one that goes on is one finding until it ends, also
-// over a restart.
+// A rule that is broken in one window alone, as while routes change, is no finding. One that stays broken is one
+// finding until it ends, also over a restart.
 func TestOffPolicy(t *testing.T) {
 	d := New(DefaultConfig())
 	missed := inference.StrayKey{Rule: "web", Reason: inference.Missed, Node: 7}

@@ -13,8 +13,9 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// fabric is four leaves with two uplinks each, two spines and three hosts a leaf, with flows between all hosts of different leaves, by a
-// hash over one of the spines. Leaves are 1 to 4, spines 11 and 12, and port 100 + h of a leaf leads to its host h.
+// fabric is four leaves with two uplinks each, two spines and three hosts a leaf. Flows between all hosts of different
+// leaves pass one of the spines by a hash. Leaves are 1 to 4, spines 11 and 12, and port 100 + h of a leaf leads to its
+// host h.
 type fabric struct {
 	rng   *rand.Rand
 	now   int64
@@ -115,8 +116,9 @@ func (s *fabric) reported(d *Detector, windows int) (reported []inference.Findin
 	return reported
 }
 
-// TestPortsOfOneSwitch: where several ports of a switch lose packets and others lose none, the ports are named and not the switch, also if the
-// first windows were too few to distinguish them. Where all of them do, it is the switch.
+// TestPortsOfOneSwitch: if several ports of a switch lose packets and others lose none, the ports are named and not the
+// switch. That holds also if the first windows were too few to distinguish them. If all of them lose packets, it is the
+// switch.
 func TestPortsOfOneSwitch(t *testing.T) {
 	for _, x := range []struct {
 		name  string
@@ -255,8 +257,8 @@ func TestLossBehindTheLastSwitch(t *testing.T) {
 	}
 }
 
-// TestPacketsThatArriveAsOthers: a link behind which packets have other identifications or addresses is not accused, and a link that loses a tenth
-// of its packets, or a flow that vanishes, is found beside it.
+// TestPacketsThatArriveAsOthers: a link behind which packets have other identifications or addresses is not accused. A
+// link that loses a tenth of its packets, or a flow that vanishes, is found beside it.
 func TestPacketsThatArriveAsOthers(t *testing.T) {
 	for _, x := range []struct {
 		name string

@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// A fault that comes back again and again is one finding that stays open, and that says of each window whether the hop is as usual in it.
+// A recurring fault is one finding that stays open. It marks each window in which the hop is as usual.
 func TestResting(t *testing.T) {
 	d := New(DefaultConfig())
 	rng := rand.New(rand.NewPCG(7, 2))

@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// The findings that are accepted in a day are those of all statistics that are judged: of hops, of flows that are known well enough,
-// and of links with times in both directions, in the next power of two.
+// The findings accepted in a day are those of all judged statistics, in the next power of two. They are of hops, of
+// flows that are known well enough, and of links with times in both directions.
 func TestEveryStatisticCounts(t *testing.T) {
 	cfg := DefaultConfig()
 	d, x := New(cfg), newTraffic(1, busyNow{1, 200}, busyNow{2, 200}, busyNow{3, 200}, busyNow{4, 200}, busyNow{5, 20})

@@ -12,7 +12,7 @@ import (
 // simulated is one exporter over time: what its tracker reports of each window of ten seconds.
 type simulated func(window int) inference.ExporterStats
 
-// outcome counts the findings that started before a window and from it on, with the delay of the first of these in
+// outcome counts the findings that started before a window and from it on. It holds the delay of the first of these in
 // windows, and the window in which one ended last.
 type outcome struct{ early, late, delay, ended int }
 
@@ -53,9 +53,9 @@ func poisson(rng *rand.Rand, mean float64) uint64 {
 	return n
 }
 
-// TestLossFalseAlarms: exporters that lose no more than the settings allow, of 0.1 to 100,000 reports a window, by the
-// hundred hours of each, and by the thousand at night. The bound that is proven is one finding in a million windows at the ratio of the settings
-// itself.
+// TestLossFalseAlarms has exporters that lose no more than the settings allow, of 0.1 to 100,000 reports a window. Each
+// runs for a hundred hours, and for a thousand at night. The proven bound is one finding in a million windows at the
+// ratio of the settings itself.
 func TestLossFalseAlarms(t *testing.T) {
 	windows := testkit.Rounds(72_000, 360_000) // at night 1000 hours
 	for _, rate := range []float64{0.1, 1, 10, 1000, 100_000} {
@@ -135,9 +135,9 @@ func TestLossJitter(t *testing.T) {
 	}
 }
 
-// TestSilence: exporters of many kinds, each watched while it goes on, and again until it stops for good after an hour or after ten.
-// False findings are rarer than one in a million windows where what comes is like what came before; an exporter that changes its
-// habits, as by the first night, is found silent once or twice for it.
+// TestSilence watches exporters of many kinds while they go on, and again until they stop for good after an hour or
+// after ten. False findings are rarer than one in a million windows if the reports continue as before. An exporter that
+// changes its habits, as by the first night, is found silent once or twice for it.
 func TestSilence(t *testing.T) {
 	alternate := func(rng *rand.Rand, on, off func() int) func(int) uint64 {
 		left, speaks := on(), true

@@ -124,8 +124,8 @@ func TestBlackHole(t *testing.T) {
 	}
 }
 
-// Reports that got lost are no packets that did: windows in which the last switch's exporter says that it lost some, began anew
-// or said nothing are left out.
+// Lost reports are no lost packets. Windows are left out in which the last switch's exporter lost some, restarted its
+// count or was silent.
 func TestLossOfReportsIsNoLossOfPackets(t *testing.T) {
 	for name, trouble := range map[string]func(e *inference.ExporterStats){
 		"lost":        func(e *inference.ExporterStats) { e.Lost = 200 },

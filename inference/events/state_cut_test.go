@@ -11,10 +11,10 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// TestStateAtEveryWindow stops a detector before every window of a network in which everything goes wrong, and lets
-// another one go on from its state for some windows. It finds the same, with the same ids, times and texts, as the one
-// that never stopped. So does one that begins anew from its own state in every window, as nothing that a detector knows
-// may be outside of its state.
+// TestStateAtEveryWindow stops a detector before every window of a network in which everything goes wrong. Another one
+// goes on from its state for some windows. It finds the same, with the same ids, times and texts, as the one that never
+// stopped. So does one that restarts from its own state in every window, since all of a detector's memory is in its
+// state.
 func TestStateAtEveryWindow(t *testing.T) {
 	const windows, beyond = 180, 12
 	stride := 6 // other cuts for each network
@@ -74,7 +74,7 @@ func TestStateAtEveryWindow(t *testing.T) {
 	}
 }
 
-// The state of a network of 640 hops and 100 exporters, all with histories, stays below two megabytes, so that it can be
+// The state of a network of 640 hops and 100 exporters, all with histories, stays below two megabytes. So it can be
 // saved with each window.
 func TestStateSize(t *testing.T) {
 	cfg := DefaultConfig()

@@ -179,9 +179,9 @@ func TestBusyThreshold(t *testing.T) {
 	}
 }
 
-// The time that a packet takes is learnt from windows with at most fewPackets in the queue, whose tail is waitsLonger times what
-// packets differ by otherwise. One that is longer by more than three times what is known is judged first, between waitFirst windows and
-// waitSamples.
+// The time that a packet takes is learnt from windows with at most fewPackets in the queue. Their tail must be
+// waitsLonger times the usual difference between packets. A time more than three times the known one is judged first,
+// between waitFirst windows and waitSamples.
 func TestWaitingThresholds(t *testing.T) {
 	window := func(tail, queue uint64) *inference.HopStats {
 		return &inference.HopStats{Latency: inference.Summary{Count: 100, P50: 1000, P90: 1100, P99: 1000 + tail}, Queue: inference.Summary{Count: 100, P99: queue}}

@@ -25,8 +25,8 @@ func fleetExporter(i byte) inference.ExporterKey {
 	return inference.ExporterKey{Addr: decode.AddrFrom4([]byte{10, 0, 0, i}), Node: uint32(i)}
 }
 
-// An exporter is not silent when its collector was not heard: for as long as that lasts nothing is published, whether it still has a
-// row or not, and its silence begins to count when the collector is back. The other exporter is judged as ever.
+// An exporter is not silent when its collector was not heard. While that lasts nothing is published, whether it still
+// has a row or not. Its silence begins to count when the collector is back. The other exporter is judged as ever.
 func TestUnheardIsNotSilent(t *testing.T) {
 	for _, listed := range []bool{true, false} {
 		d := New(DefaultConfig())

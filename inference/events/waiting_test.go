@@ -16,8 +16,8 @@ func summaryOf(v []uint64) inference.Summary {
 	return inference.Summary{Count: uint64(len(v)), P50: at(.5), P90: at(.9), P99: at(.99), Max: at(1)}
 }
 
-// waitWindow is that of a hop on which one packet of fifty waits for a part of the time that another one takes to be sent,
-// which is 1 ms for 1200 bytes. extra is added to all latencies, and as many packets as burst are in front of all.
+// waitWindow returns a window of a hop on which one packet of fifty waits for a part of another one's sending time, 1
+// ms for 1200 bytes. The argument extra is added to all latencies, and as many packets as burst are in front of all.
 func waitWindow(r *rand.Rand, at int, count int, extra, burst uint64) *inference.Window {
 	var latencies, queues []uint64
 	for range count {
@@ -34,8 +34,8 @@ func waitWindow(r *rand.Rand, at int, count int, extra, burst uint64) *inference
 		HopKey: inference.HopKey{Node: 7, EgressIf: 2}, Count: uint64(count), Latency: summaryOf(latencies), Queue: summaryOf(queues)}}}
 }
 
-// A packet that waits for one other is no news, however rarely it happens, and a fault on the same hop is: the time that a packet
-// takes is learnt from the hop itself.
+// A packet that waits for one other is no finding, however rarely it happens, and a fault on the same hop is. The time
+// that a packet takes is learnt from the hop itself.
 func TestOnePacketThatWaitsIsNoNews(t *testing.T) {
 	for _, count := range []int{2, 8, 20, 70, 300} {
 		for name, fault := range map[string][2]uint64{"8 ms more": {8_000_000, 0}, "20 packets in front": {0, 20}} {

@@ -8,9 +8,9 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// world is a network in which everything goes wrong now and then: hops slow down, fill up, fall silent and vanish; nodes
-// drop packets; links fail; flows flap; digests are strange; exporters lose, repair, pause and leave. The same seed gives
-// the same windows.
+// world is a network in which everything goes wrong now and then. Hops slow down, fill up, fall silent and vanish;
+// nodes drop packets; links fail. Flows flap; digests are strange; exporters lose, repair, pause and leave. The same
+// seed gives the same windows.
 type world struct {
 	rng    *rand.Rand
 	window int64

@@ -14,8 +14,8 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// series makes the log of merged slices of a simulated fleet: each slice in its order, mixed with the others, windows that
-// were made again behind those that closed.
+// series makes the log of merged slices of a simulated fleet. Each slice is in its order, mixed with the others.
+// Windows that were made again come behind those that closed.
 func series(t testing.TB, w *world, rng *rand.Rand) (log []Record) {
 	codec := NewCodec(0, wide)
 	most := 1 << 20

@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// TestFormerPartial reads a partial as a program does that knows sections 1 to 8: it passes over the others, and finds what
-// it would have got from a collector of its own age.
+// TestFormerPartial reads a partial like a program that has only sections 1 to 8. It passes over the others, and finds
+// what it would have got from a collector of its own age.
 func TestFormerPartial(t *testing.T) {
 	plain := goldenPartial(3)
 	want, err := plain.AppendBinary(nil)

@@ -11,8 +11,9 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// FuzzLog reads logs of anything: heads of which some are right, with values of which some are. Nothing fails but with a typed error;
-// memory stays within bounds; and a reader that goes on from a state in the middle knows the same in the end.
+// FuzzLog reads logs of anything: heads of which some are right, with values of which some are. Nothing fails but with
+// a typed error, and memory stays within bounds. A reader that goes on from a state in the middle ends in the same
+// state.
 func FuzzLog(f *testing.F) {
 	h := part("a", 1, 1, 100)
 	h.Slice = 0

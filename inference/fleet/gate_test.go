@@ -380,8 +380,8 @@ func TestGateForgets(t *testing.T) {
 	}
 }
 
-// A collector has one run more than are known at a time: the run that was heard least lately is forgotten, whatever the order of
-// the runs. A record of it counts as new, and records of all others are known.
+// A collector has one run more than are known at a time. The run that was heard least lately is forgotten, whatever the
+// order of the runs. A record of it counts as new, and records of all others are known.
 func TestGateForgetsTheOldestRun(t *testing.T) {
 	for _, oldest := range []int{0, 7, maxRuns - 1} {
 		s := newScript(t, nil)

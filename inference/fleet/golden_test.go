@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files of this version")
 
-// goldenLog is a partition of windows as version 1 wrote it: a window of two collectors, its close, a late part, and the
-// first half of the next window.
+// goldenLog is a partition of windows as version 1 wrote it. It has a window of two collectors, its close, a late part,
+// and the first half of the next window.
 const goldenLog = "testdata/version1.log"
 
 func goldenPartial(n uint32) *window.Partial {

@@ -141,8 +141,8 @@ func TestBrokenHalfWay(t *testing.T) {
 	}
 }
 
-// TestFlowBound: what collectors may not have listed of a flow adds up over collectors, but not over the runs and parts of one; and
-// forged counts stop.
+// TestFlowBound: the bounds of unlisted flows add up over collectors, but not over the runs and parts of one. The sum
+// of forged counts stops at the greatest value.
 func TestFlowBound(t *testing.T) {
 	m := newMerger(t, nil)
 	at := int64(0)
@@ -310,8 +310,8 @@ func TestCrosser(t *testing.T) {
 	}
 }
 
-// TestPublisher: values stay below the size that a record may have, and merge to what they were made of; numbers ascend
-// without a gap in each partition.
+// TestPublisher: values stay below the size that a record may have, and merge to the original. Numbers ascend without a
+// gap in each partition.
 func TestPublisher(t *testing.T) {
 	parts := 0
 	for seed := range uint64(60) {

@@ -11,8 +11,8 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// outage makes a fleet whose collectors could not reach the log for some windows, and then send what they kept one after the other,
-// while no consumer reads.
+// outage makes a fleet whose collectors could not reach the log for some windows. Then they send their kept records one
+// after the other, while no consumer reads.
 func outage(t testing.TB, seed uint64, windows int, change func(*Options)) *world {
 	w := newWorld(t, seed)
 	base := w.cfg
@@ -83,9 +83,9 @@ func (w *world) fetch(p int) Fetch {
 	}
 }
 
-// TestOutages: after an outage of hundreds of windows all records of one collector come before those of the next. All windows close
-// whole and in order, and are bit for bit what they are with all values in memory, however small the budget is; and a reader that
-// goes on from a state gives the same.
+// TestOutages: after an outage of hundreds of windows all records of one collector come before those of the next. All
+// windows close whole and in order. They are bit for bit the same as with all values in memory, however small the
+// budget is. A reader that goes on from a state gives the same.
 func TestOutages(t *testing.T) {
 	read, whole := uint64(0), 0
 	for seed := range uint64(5) {
@@ -171,8 +171,8 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// TestFetchFails: when the log cannot be read, the record that closes a window is not added, and can be added again; what the log
-// does not have any more, or has otherwise, is reported.
+// TestFetchFails: when the log cannot be read, the record that closes a window is not added, and can be added again.
+// Records that are gone from the log, or differ there, are reported.
 func TestFetchFails(t *testing.T) {
 	w := outage(t, 3, 40, func(c *Options) { c.MaxHeld = 1 })
 	away := errors.New("away")
@@ -233,8 +233,8 @@ func TestFetchFails(t *testing.T) {
 	}
 }
 
-// TestGateHoldsThousands: windows that are over have room, thousands of them, and take none from windows that are to come;
-// of those that lie ahead of the clock of the log there are few.
+// TestGateHoldsThousands: there is room for thousands of windows that are over, and they take none from windows that
+// are to come. Of those ahead of the clock of the log there are few.
 func TestGateHoldsThousands(t *testing.T) {
 	s := newScript(t, func(c *Options) { c.MaxAhead, c.MaxRecords = 4, 10_100 })
 	at := func(h Head, now int64, kind EventKind, reason error) Verdict {
@@ -291,8 +291,8 @@ func TestGateHoldsThousands(t *testing.T) {
 	}
 }
 
-// TestAssemblerBudget: slices that are published one after the other over hundreds of windows are put together bit for bit as with
-// all of them in memory, and no window is published without one.
+// TestAssemblerBudget: slices that are published one after the other over hundreds of windows are combined bit for bit
+// as with all of them in memory. No window is published without one.
 func TestAssemblerBudget(t *testing.T) {
 	const windows, count = 200, 4
 	rng := rand.New(rand.NewPCG(5, 5))

@@ -380,9 +380,9 @@ func simulate(t testing.TB, seed uint64, windows int, twice bool) *world {
 	return w
 }
 
-// TestSimulatedFleet runs fleets whose collectors are late, die, begin again and write twice, and whose partitions have two
-// owners at times. Each window closes with exactly the records before the first record that closes it, and with all of them
-// when it is made again; then all windows are what one process sees.
+// TestSimulatedFleet runs fleets whose collectors are late, die, restart and write twice, and whose partitions have two
+// owners at times. Each window closes with exactly the records before the first record that closes it. It has all of
+// them when it is made again; then all windows equal those of one process.
 func TestSimulatedFleet(t *testing.T) {
 	closes, late, duplicates := 0, 0, 0
 	for seed := range uint64(300) {
@@ -475,8 +475,8 @@ func (w *world) merged(p int) *Merger {
 	return m
 }
 
-// TestReplay goes on from the state that was written behind each record of a log, and reads it again from the floor: the
-// windows behind are the same, and so is what is known at the end.
+// TestReplay goes on from the state that was written behind each record of a log, and reads it again from the floor.
+// The windows behind are the same, and so is the state at the end.
 func TestReplay(t *testing.T) {
 	for seed := range uint64(120) {
 		w := simulate(t, seed+1000, 5, seed%3 == 0)

@@ -253,9 +253,9 @@ func (k *killed) emit(m *Merged) {
 	k.m.Release(m)
 }
 
-// TestKilled: whatever a collector had sent when it was killed, in whatever order its own part, the statement for it and the parts of the
-// next run come, and whenever windows are made again: the series of exporters have every report once. What came one by one is there
-// and not missing, and what is missing is there as missed by the collector.
+// TestKilled: the series of exporters have every report once, whatever a collector had sent when it was killed. Its own
+// part, the statement for it and the parts of the next run come in any order, and windows are made again at any time.
+// Reports sent one by one are there and not missing. Missing ones are there as missed by the collector.
 func TestKilled(t *testing.T) {
 	limits := wide
 	limits.Numbers, limits.Arrivals = 1e6, 1e6
@@ -315,8 +315,9 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// live goes through windows of a life at random: the network loses reports, the log is out of reach for some windows so that those come
-// late as a whole, the state file stays behind, and the collector is killed, with or without reports that it had sent one by one.
+// live goes through windows of a life at random. The network loses reports. The log is out of reach for some windows so
+// that those come late as a whole. The state file stays behind. The collector is killed, with or without reports that
+// it had sent one by one.
 func (k *killed) live(rng *rand.Rand, last int64) {
 	k.arrived = map[uint32]bool{}
 	k.begin(nil)
@@ -383,8 +384,8 @@ func (k *killed) live(rng *rand.Rand, last int64) {
 	}
 }
 
-// TestKilledLate: whatever a life is like, the series of exporters have every report once, and of the others those as missed that were
-// sent while no run was there to receive them or that a kill cost, and the rest as lost.
+// TestKilledLate: whatever a life is like, the series of exporters have every report once. Others are missed if they
+// were sent while no run was there to receive them, or if a kill cost them. The rest are lost.
 func TestKilledLate(t *testing.T) {
 	limits := wide
 	limits.Numbers, limits.Arrivals = 1e6, 1e6

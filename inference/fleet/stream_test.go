@@ -43,9 +43,9 @@ func (p *process) cut(end int64) *window.Partial {
 	return out
 }
 
-// TestStreams shares random streams of reports out over collectors, so that each exporter and each flow reaches one of them,
-// lets their windows pass through records, slices and the assembler, and wants what one process makes of the whole stream,
-// bit for bit.
+// TestStreams distributes random streams of reports over collectors, so that each exporter and each flow reaches one of
+// them. Their windows pass through records, slices and the assembler. The result equals that of one process for the
+// whole stream, bit for bit.
 func TestStreams(t *testing.T) {
 	exporters, changes := 0, 0
 	for seed := range uint64(100) {

@@ -79,8 +79,8 @@ func TestFlowCountsEveryLoss(t *testing.T) {
 	}
 }
 
-// Of a fast flow a share is compared, which the flow chooses so that all of it can be held; a loss is as likely to be in it
-// as not, and nothing that arrived is counted as lost.
+// Of a fast flow a share is compared, which the flow chooses so that all of it can be held. A loss is as likely to be
+// in it as not, and no packet that arrived is counted as lost.
 func TestFlowThinsOut(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	for _, rate := range []float64{100, 3000, 20_000} {
@@ -107,8 +107,8 @@ func TestFlowThinsOut(t *testing.T) {
 	}
 }
 
-// Reports of one side alone say nothing: of flows that are not compared, before the first packet was seen by both, and of packets
-// that the first switch did not report or whose report was lost.
+// Reports of one side alone show nothing. They are of flows that are not compared, of times before both saw the first
+// packet, and of packets that the first switch did not report or whose report was lost.
 func TestFlowOfOneSide(t *testing.T) {
 	var source, sink, constant Flow
 	var entered, left, same []event
@@ -258,7 +258,8 @@ func TestFitFindsWhatLoses(t *testing.T) {
 	}
 }
 
-// What crosses several links of a switch, of which some lose packets, is explained by these, and by the one place behind all of them where all do.
+// Losses of packets that cross several links of a switch, of which some lose packets, are explained by these links. If
+// all do, they are explained by the one place behind all of them.
 func TestFitExchanges(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))
 	for round := range 60 {

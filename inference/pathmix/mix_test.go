@@ -32,9 +32,10 @@ func model(t testing.TB, s *pint.Scheme, n *net) *Model {
 	return m
 }
 
-// The paths of sprayed flows are found exactly, with equal shares and with small ones, and with wrong digests among them: four
-// with 200 digests of 2 × 8 bits, sixteen with 2,000. The seeds are fixed, so that the figures are always the same; that they are
-// no luck is what the lower bounds of their 95 % intervals say, which hopscope-bench pint narrows with more runs.
+// The paths of sprayed flows are found exactly, with equal shares and with small ones, and with wrong digests among
+// them. There are four paths with 200 digests of 2 × 8 bits, and sixteen with 2,000. The seeds are fixed, so that the
+// figures are always the same. The lower bounds of their 95 % intervals show that they are no luck; hopscope-bench pint
+// narrows these with more runs.
 func TestTargets(t *testing.T) {
 	for i, n := range fabrics(t) {
 		for j, c := range []struct {

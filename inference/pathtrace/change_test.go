@@ -213,8 +213,8 @@ func (l *lab) bothKnown(a, b []uint32) bool {
 	return ok && (slices.Equal(first.Nodes, a) && slices.Equal(second.Nodes, b) || slices.Equal(first.Nodes, b) && slices.Equal(second.Nodes, a))
 }
 
-// Packets are spread over two paths from the first one on. The first digests may fit a mixture of the two paths, and so do
-// nearly all others if the second mixture is the second path: that happens once in some thousand pairs.
+// Packets are spread over two paths from the first one on. The first digests may fit a mixture of the two paths. Nearly
+// all others fit, too, if the second mixture is the second path: that happens once in some thousand pairs.
 func TestSpread(t *testing.T) {
 	total, wrong := 0, 0
 	eachLab(t, 45, func(l *lab, round int) {

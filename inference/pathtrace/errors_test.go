@@ -11,10 +11,10 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// Where the map is wrong, hardly any path is published without a mark that is not the right one, and nearly all flows are published
-// right or with the wrong hop named. The stated confidence allows one wrong path in a million flows of which three in ten meet an
-// error. Here all do, which makes 0.008 wrong paths in all rows: three or more are less likely than 10⁻⁷. The limit for the others
-// leaves what 300 flows with a true share of 97 % miss once in a million.
+// If the map is wrong, hardly any wrong path is published without a mark. Nearly all flows are published right or with
+// the wrong hop named. The stated confidence allows one wrong path in a million flows of which three in ten meet an
+// error. Here all do, which makes 0.008 wrong paths in all rows: three or more are less likely than 10⁻⁷. The limit for
+// the others is what 300 flows with a true share of 97 % miss once in a million.
 func TestMapErrors(t *testing.T) {
 	var wrong []string
 	row := uint64(0)
@@ -130,8 +130,8 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// What other flows met is what the next flow is believed to meet: flows of many sources without an error take marks away sooner,
-// those of one source do not, and contradictions bring the marks back.
+// The next flow is expected to meet what other flows met. Flows of many sources without an error remove marks sooner,
+// those of one source do not, and contradictions restore the marks.
 func TestExperience(t *testing.T) {
 	var many, one experience
 	for n := range 8000 {
@@ -152,10 +152,10 @@ func TestExperience(t *testing.T) {
 	}
 }
 
-// Where an error comes up in a network that many flows have confirmed, hardly any path is published wrong without a mark because of
-// what they confirmed. Only of the first flows that meet it a hop may lose its mark with a single digest, by chance once in 256
-// times, if it has no second one by then. There are a handful of such flows in each of twelve rounds, which makes 0.02 wrong paths on
-// average; even if it were 0.06, four or more would be less likely than 10⁻⁶.
+// If an error comes up in a network that many flows have confirmed, hardly any path is published wrong without a mark
+// because of that. Only a hop of the first flows that meet it may lose its mark with a single digest. That happens by
+// chance once in 256 times, if it has no second one by then. There are a handful of such flows in each of twelve
+// rounds, which makes 0.02 wrong paths on average. Even if it were 0.06, four or more would be less likely than 10⁻⁶.
 func TestErrorsInMidLife(t *testing.T) {
 	seed := testkit.Seed(t)
 	wrong, reported := 0, 0

@@ -80,8 +80,8 @@ func (o *oracle) weight(path []int, f *Flow) float64 {
 	return w
 }
 
-// posterior gives the probability of each node at each hop, and of the most likely path, which is as likely as the best
-// says if the model knows the path.
+// posterior returns the probability of each node at each hop, the most likely path, and its probability. That is the
+// published one if the model has the path.
 func (o *oracle) posterior(f *Flow, k int, digests map[uint32]uint64) (hops [][]float64, best []int, share float64) {
 	v := len(o.c.Nodes)
 	hops = make([][]float64, k)
@@ -168,7 +168,7 @@ func (o *oracle) randomPath(r *rand.Rand, f *Flow, k int) []int {
 	return nil
 }
 
-// What is said about every hop is what an enumeration of all paths says, for every prior and scheme; and a path is known
+// The probabilities of every hop are those of an enumeration of all paths, for every prior and scheme. A path is known
 // exactly when its posterior is above the threshold.
 func TestPosterior(t *testing.T) {
 	seed := testkit.Seed(t)

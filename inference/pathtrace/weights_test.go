@@ -81,8 +81,8 @@ func randomWeights(r *rand.Rand) prior.Config {
 	return c
 }
 
-// What the model says of paths of each length, with ends and without, and what digests leave of them, is what an enumeration
-// of all paths says.
+// The model's paths of each length, with ends and without, and those that digests leave of them, are those of an
+// enumeration of all paths.
 func TestWeightsAgainstAllPaths(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 7))

@@ -11,13 +11,14 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// Known paths are wrong as often as their confidence says, or less: flows take paths with the probabilities of the model, and
-// some of them paths that it does not know, so that their digests are as good as random. Digests are of one bit, and the
-// thresholds low, so that there are wrong paths to count.
+// Known paths are wrong as often as their confidence states, or less. Flows take paths with the probabilities of the
+// model. Some take paths that it does not have, so that their digests are as good as random. Digests are of one bit,
+// and the thresholds low, so that there are wrong paths to count.
 //
-// Given the digests, flows are wrong independently of each other, and each with the probability w that its confidence leaves
-// or less. So the number of wrong ones exceeds the sum e of the w by x with a probability of at most exp(-x²/2(v + x/3)), where
-// v is the sum of w(1-w) (Bernstein). The limit is the x for which that is one in ten million, for each of the three cases.
+// Given the digests, flows are wrong independently of each other, each with at most the probability w that its
+// confidence leaves. Let e be the sum of the w, and v the sum of w(1-w). The number of wrong ones exceeds e by x with a
+// probability of at most exp(-x²/2(v + x/3)) (Bernstein). The limit is the x for which that is one in ten million, for
+// each of the three cases.
 func TestWrong(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 5))

@@ -66,7 +66,7 @@ func others(tr *Tracker, rng *rand.Rand, all []*honest, windows, flood int, now 
 }
 
 // Strangers take nothing from exporters that have proven themselves: their reports and losses are counted to the last
-// one; and a new exporter gets in beside them.
+// one. A new exporter gets in beside them.
 func TestStrangers(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.MaxExporters = 256

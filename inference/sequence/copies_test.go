@@ -254,8 +254,9 @@ func (w *copyTwin) see(d datagram, decide func(outcome)) outcome {
 	return "alike"
 }
 
-// TestTwinOfCopies compares what becomes of each report, and what is counted, with twins: of exporters that are doubled now and then, go in circles,
-// are constant, repeat old numbers with the same bytes and others, or set times in their reports.
+// TestTwinOfCopies compares the verdict on each report, and the counts, with twins. Exporters are doubled now and then,
+// go in circles, are constant, or set times in their reports. Others repeat old numbers with the same bytes and with
+// others.
 func TestTwinOfCopies(t *testing.T) {
 	cfg := testConfig()
 	cfg.MaxGap = testGap

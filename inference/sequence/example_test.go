@@ -7,7 +7,8 @@ import (
 	"github.com/hopscope/hopscope/inference/sequence"
 )
 
-// Of the reports that an exporter numbered from 1 to 7, the one with number 3 is lost, number 5 comes twice, and number 6 comes after number 7.
+// Of the reports that an exporter numbered from 1 to 7, number 3 is lost and number 5 comes twice. Number 6 comes after
+// number 7.
 func Example() {
 	tracker := sequence.New(sequence.DefaultConfig(), 1)
 	for _, number := range []uint32{1, 2, 4, 5, 5, 7, 6} {

@@ -30,8 +30,9 @@ func reported(t *testing.T, list []window.Numbers) (numbers []uint32) {
 	return numbers
 }
 
-// TestReport compares what a tracker reports of a window with what came in it for the first time: over loss, duplicates, disorder also
-// across the ends of windows, and numbers that wrap. With room for few runs, sums and ends are right.
+// TestReport compares the numbers that a tracker reports for a window with those that came in it for the first time.
+// They have loss, duplicates, disorder also across the ends of windows, and wrap. With room for few runs, sums and ends
+// are right.
 func TestReport(t *testing.T) {
 	windows, gaps, fills := 0, 0, 0
 	for seed := range uint64(120) {
@@ -281,8 +282,8 @@ func TestReportMalformed(t *testing.T) {
 	}
 }
 
-// TestReportMuch: as many numbers are listed that fill gaps, or that have no record, as there is room for, and not one more; and none where they
-// reach round from the first to the last.
+// TestReportMuch: numbers that fill gaps, or that have no record, are listed up to the room for them, and not one more.
+// None are listed if they reach round from the first to the last.
 func TestReportMuch(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

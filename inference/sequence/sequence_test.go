@@ -131,10 +131,10 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-// TestSequenceTruth sends numbered reports through a network that loses, repeats and delays them, or to a collector whose workers
-// hand them on in another order, and compares with what really happened, counted by a map over numbers that never wrap. However far
-// numbers are delayed, up to the longest record, what is counted as lost in the end is what was lost, nothing is taken for a restart
-// that was none, and what was sent is what came, was lost, or is provisional, at every moment.
+// TestSequenceTruth sends numbered reports through a network that loses, repeats and delays them, or to a collector
+// whose workers reorder them. It compares the counts with the truth, from a map over numbers that never wrap. Numbers
+// are delayed by up to the longest record. In the end the count of lost ones is right, and no restart is seen without
+// one. At every moment each sent number came, was lost, or is provisional.
 func TestSequenceTruth(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -240,8 +240,8 @@ func FuzzReadState(f *testing.F) {
 	})
 }
 
-// A tracker that lists numbers lists what the run before did not account for as well: from its first provisional number on to the last one
-// before its own first. What came late of it is listed, too.
+// A tracker that lists numbers also lists those that the run before did not account for. They reach from its first
+// provisional number to the last one before its own first. Late ones among them are listed, too.
 func TestStateGaps(t *testing.T) {
 	a := New(testConfig(), 1)
 	const second = int64(1e9)

@@ -252,8 +252,8 @@ func BenchmarkObserve(b *testing.B) {
 	}
 }
 
-// Reports that name no node are not those of the node with the id 0, also after a restart; a state of before, which did not distinguish them,
-// is that of the first.
+// Reports that name no node are not those of the node with the id 0, also after a restart. A state of before, which did
+// not distinguish them, is that of the first.
 func TestNode0(t *testing.T) {
 	unnamed := func(seq uint32) *decode.Report {
 		r := report20(1, 0, seq, int64(seq))

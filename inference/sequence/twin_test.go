@@ -19,7 +19,8 @@ type absent struct {
 	missed      bool // no collector ran when it was sent
 }
 
-// twin is a sequence with a map of the numbers that are missing, and a set of those that came, instead of a ring of bits with an edge.
+// twin is a sequence with a map of the missing numbers, and a set of those that came, instead of a ring of bits with an
+// edge.
 type twin struct {
 	width                                  uint8
 	longest, maxGap, least, size           uint32
@@ -619,8 +620,8 @@ func numbers(list []window.Numbers) (s string) {
 
 func ptr[T any](x T) *T { return &x }
 
-// TestTwin runs sequences and twins through numbers that come late, twice, from far away and from the beginning, at times that
-// go back, over cuts and over runs. Both count the same, and miss the same numbers.
+// TestTwin runs sequences and twins through numbers that come late, twice, from far away and from the beginning. Times
+// go back, and there are cuts and several runs. Both count the same, and miss the same numbers.
 func TestTwin(t *testing.T) {
 	sum, listed, unknown := counts{}, 0, 0
 	var p window.Partial
@@ -798,8 +799,8 @@ func TestTwin(t *testing.T) {
 	}
 }
 
-// TestTrackerTwin compares a tracker with a map of sequences by what reports name: exporters of several widths, without a node, without
-// numbers, silent for a while or for good.
+// TestTrackerTwin compares a tracker with a map of sequences by the identity in reports. Exporters have several widths,
+// no node, no numbers, and are silent for a while or for good.
 func TestTrackerTwin(t *testing.T) {
 	type name struct {
 		from, node uint32
@@ -1115,8 +1116,9 @@ func (t *trackerTwin) resume(saved []*placed) {
 	}
 }
 
-// TestTwinOfPlaces compares trackers that share few places with twins by which exporters have one, which have proven themselves, and how many were
-// refused, forgotten and displaced: with more exporters than places, some that show their node late, silence, and states that are read anew.
+// TestTwinOfPlaces compares trackers that share few places with twins. They must agree on the exporters with a place,
+// on those that have proven themselves, and on the counts of refused, forgotten and displaced ones. There are more
+// exporters than places, some that show their node late, silence, and states that are read anew.
 func TestTwinOfPlaces(t *testing.T) {
 	sum := Stats{}
 	resumed, demoted := 0, 0

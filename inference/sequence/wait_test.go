@@ -163,7 +163,8 @@ func TestRecordAgain(t *testing.T) {
 	}
 }
 
-// The record halves when what is missing of its older half has been missing for long, and not before; what comes of it after that is late.
+// The record halves when the missing numbers of its older half have been missing for long, and not before. Those that
+// come after that are late.
 func TestRecordHalves(t *testing.T) {
 	for _, long := range []bool{false, true} {
 		for _, base := range []uint32{1000, 1<<32 - 20} {

@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// BenchmarkUpdate counts reports of five hops that are decoded already: of few flows, whose state is in the cache, and
-// of many. bench/rate measures it together with all else.
+// BenchmarkUpdate counts decoded reports of five hops. They are of few flows, whose state is in the cache, or of many.
+// bench/rate measures it together with all else.
 func BenchmarkUpdate(b *testing.B) {
 	for _, bm := range []struct{ flows, top int }{{100, 0}, {100, 100}, {10_000, 100}, {100_000, 100}} {
 		b.Run(fmt.Sprintf("flows=%d/top=%d", bm.flows, bm.top), func(b *testing.B) {

@@ -49,8 +49,8 @@ func flowOf(a, b, c, d uint64, ports uint32) decode.FlowKey {
 	return k
 }
 
-// Without the seed no sender finds flows or hops that make the tables slow: no flow is refused, no hop is folded, and the cells of
-// the table of hops are read as often as for random ones.
+// Without the seed no sender finds flows or hops that make the tables slow. No flow is refused, no hop is folded, and
+// the cells of the table of hops are read as often as for random ones.
 func TestChosenKeys(t *testing.T) {
 	for _, c := range chosen {
 		for _, seed := range []uint64{0, 1, 0xa0761d6478bd642f} {

@@ -13,8 +13,8 @@ func histogramReport(node uint32, of decode.HopField, buckets ...decode.Bucket) 
 	return r
 }
 
-// Buckets of a device count as the values that they hold, at their upper bounds; a histogram without values makes no hop; and a table without
-// room loses none of them.
+// Buckets of a device count as the values that they hold, at their upper bounds. A histogram without values makes no
+// hop. A table without room loses none of them.
 func TestHistogram(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.MaxHops = 1

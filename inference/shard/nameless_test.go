@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Hops without a node id count by exporter and position, whatever else is in their reports; a node whose id is 0 has figures of its own, and
-// neither the flow nor the network has a path of zeros.
+// Hops without a node id count by exporter and position, whatever else is in their reports. A node whose id is 0 has
+// figures of its own. Neither the flow nor the network has a path of zeros.
 func TestNamelessHops(t *testing.T) {
 	unnamed := func(latency uint32) decode.Hop {
 		h := hop(0, 2, latency)

@@ -32,8 +32,8 @@ func encode(t *testing.T, p *window.Partial) []byte {
 	return b
 }
 
-// split shares reports out over shards: those of a flow always to the same one, by a draw and not by any hash, and those
-// without a flow to any.
+// split distributes reports over shards. Those of a flow always go to the same one, by a draw and not by any hash, and
+// those without a flow to any.
 type split struct {
 	rng    *rand.Rand
 	shards []*State

@@ -120,8 +120,8 @@ func TestPathsTakenOver(t *testing.T) {
 	}
 }
 
-// A path that was inferred from digests is known to the process that takes over, with its confidence and without a further digest;
-// when it changes later, that is a path change and no first path.
+// A path that was inferred from digests passes to the next process, with its confidence and without a further digest.
+// When it changes later, that is a path change and no first path.
 func TestPathsOfDigestsTakenOver(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	s, p, nodes, links := newDigestState(t)

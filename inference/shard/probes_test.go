@@ -15,9 +15,9 @@ func probeOf(n uint16, at int64) *decode.Report {
 	return r
 }
 
-// TestProbesAmongFlows: where there are many more flows than are listed, and all of them busier, probes are listed nevertheless, with
-// all that they reported, by any number of shards. A sender that floods their port takes half of the places and no more, and the
-// busiest flows are listed all the same.
+// TestProbesAmongFlows: if there are many more flows than are listed, and all of them busier, probes are listed
+// nevertheless. They are listed with all their reports, by any number of shards. A sender that floods their port takes
+// half of the places and no more, and the busiest flows are listed all the same.
 func TestProbesAmongFlows(t *testing.T) {
 	for seed := range uint64(10) {
 		rng := rand.New(rand.NewPCG(seed, 29))

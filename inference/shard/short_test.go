@@ -69,8 +69,8 @@ func readBlocks(hops []decode.Hop, b []byte, stride int) {
 	}
 }
 
-// TestLazy holds that records count as their reports do, to the bit: through changes of paths, absent and absurd values,
-// windows, silence, candidates for the busiest flows and a policy.
+// TestLazy holds that records count as their reports do, to the bit. It covers changes of paths, absent and absurd
+// values, windows, silence, candidates for the busiest flows and a policy.
 func TestLazy(t *testing.T) {
 	for seed := range uint64(testkit.Rounds(6, 60)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

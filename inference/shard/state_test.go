@@ -155,8 +155,9 @@ func TestPartialStackThenPostcards(t *testing.T) {
 	}
 }
 
-// TestManyReports holds that flows with many reports count all of them, keep the largest values, and have the quantiles of all; also when the path changes, values are missing or the flow becomes one of the
-// busiest in between, and whenever one looks.
+// TestManyReports holds that flows with many reports count all of them, keep the largest values, and have the quantiles
+// of all. That holds also if the path changes, values are missing or the flow becomes one of the busiest in between,
+// and at any time.
 func TestManyReports(t *testing.T) {
 	for seed := range uint64(6) {
 		rng := rand.New(rand.NewPCG(seed, 9))
@@ -397,8 +398,8 @@ func TestPressure(t *testing.T) {
 	}
 }
 
-// TestDeterministic replays random traffic: the same reports and seed give the same windows and flows, bit for bit, in whatever
-// pieces they come and whatever reads meanwhile.
+// TestDeterministic replays random traffic. The same reports and seed give the same windows and flows, bit for bit,
+// whatever the pieces of the input and the reads meanwhile.
 func TestDeterministic(t *testing.T) {
 	run := func(seed uint64, piece int, look bool) (out []any) {
 		g := &traffic{rng: rand.New(rand.NewPCG(seed, 1)), paths: map[int][]decode.Hop{}, flows: 300, long: true, now: 1}

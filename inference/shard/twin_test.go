@@ -207,8 +207,8 @@ func near(t *testing.T, what string, got inference.Summary, values []uint64) {
 	}
 }
 
-// sketched checks a summary of a 120-byte sketch: exact as long as all values fit, and later within a rank error of
-// 0.15, which such a sketch passes by far more rarely than once in a million.
+// sketched checks a summary of a 120-byte sketch. It is exact as long as all values fit, and later within a rank error
+// of 0.15. Such a sketch exceeds that by far more rarely than once in a million.
 func sketched(t *testing.T, what string, got inference.Summary, values []uint64) {
 	t.Helper()
 	if got.Count != uint64(len(values)) {

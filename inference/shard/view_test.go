@@ -10,7 +10,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// A packet that is seen on several links of its way has views of one path, whichever piece of it they hold; what comes alone is a path.
+// A packet that is seen on several links of its way has views of one path, whichever piece of it they hold. A piece
+// that comes alone is a path.
 func TestViewsOfOnePath(t *testing.T) {
 	way := func(nodes ...uint32) (hops []decode.Hop) {
 		for _, n := range nodes {
@@ -59,8 +60,8 @@ func TestViewsOfOnePath(t *testing.T) {
 	}
 }
 
-// A packet of the network that is captured on n links counts once, as do its hops, and its path is the whole one: in any order of its views, and
-// among other packets of its flow and of other flows.
+// A packet of the network that is captured on n links counts once, as do its hops, and its path is the whole one. That
+// holds in any order of its views, and among other packets of its flow and of other flows.
 func TestViewsOfOnePacket(t *testing.T) {
 	const (
 		flows, packets = 7, 40

@@ -104,8 +104,8 @@ func TestWatchIsBounded(t *testing.T) {
 	}
 }
 
-// What few flows of a prefix show is not stated of the prefix where most of its flows refute it, and is stated of the part of it
-// whose flows all show it.
+// An error in few flows of a prefix is not stated of the prefix if most of its flows refute it. It is stated of the
+// part of it whose flows all show it.
 func TestRefuted(t *testing.T) {
 	ttl := inference.MapError{Kind: inference.LowTTL, Node: 254}
 	other := func(host, net int) Fine {

@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Flows that go another way near a dead line, and drops of a node where it ends, follow from it: they accuse no other link, also when they were found
-// a cycle before it. Without a dead line they do.
+// Path changes near a dead line, and drops of a node where it ends, follow from it. They accuse no other link, also if
+// they were found a cycle before it. Without a dead line they do.
 func TestFollowsFromDeadLine(t *testing.T) {
 	link := inference.Element{Kind: inference.LinkElement, Node: 1, Peer: 2}
 	places := by{link: {0, 1}, inference.ElementOfNode(1): {0, 1, 3}, inference.ElementOfNode(2): {0, 1}}
@@ -38,8 +38,8 @@ func TestFollowsFromDeadLine(t *testing.T) {
 	}
 }
 
-// What a cause explains is evidence against the links that the cause names, and no longer against others: drops of a node accuse all of its links until the
-// cause of them is known.
+// Findings that a cause explains are evidence against the links that the cause names, and no longer against others.
+// Drops of a node accuse all of its links until their cause is known.
 func TestCauseNarrows(t *testing.T) {
 	link := inference.Element{Kind: inference.LinkElement, Node: 1, Peer: 2}
 	flow := inference.Element{Kind: inference.FlowElement}
@@ -61,8 +61,8 @@ func TestCauseNarrows(t *testing.T) {
 	}
 }
 
-// A queue that begins as a line dies, and that probes across it do not meet, is one of packets that came together as flows went another way. One that they
-// meet, and one that began before or long after, is evidence.
+// A queue that begins as a line dies, and that probes across it do not meet, is one of rerouted packets that came
+// together. One that they meet, and one that began before or long after, is evidence.
 func TestQueueOfRerouted(t *testing.T) {
 	port := inference.Element{Kind: inference.InterfaceElement, Node: 1, EgressIf: 5}
 	for _, c := range []struct {

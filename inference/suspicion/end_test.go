@@ -8,7 +8,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// A loss that ends after some cycles is over as soon as the share that it had would have shown, whatever the cycles without a loss after it.
+// A loss that ends after some cycles is over as soon as its share would have shown, however many cycles without a loss
+// follow.
 func TestLossEnds(t *testing.T) {
 	for seed := range uint64(20) {
 		in, r := crossings(t), rand.New(rand.NewPCG(seed, 1))
@@ -26,7 +27,8 @@ func TestLossEnds(t *testing.T) {
 				last = k
 			}
 		}
-		// In a cycle 40 rounds cross the link: at 3 %, 12 more are lost in ten cycles, or in twice as many by the little that was seen.
+		// In a cycle 40 rounds cross the link. At 3 %, 12 more are lost in ten cycles, or in twice as many by the few
+		// losses that were seen.
 		if most := 20 + DefaultConfig().ClearAfter + 1; !raised || last-ends > most {
 			t.Errorf("seed %d: raised is %v, and %d cycles after the end it is suspected still, want %d at most", seed, raised, last-ends, most)
 		}

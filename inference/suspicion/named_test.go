@@ -8,8 +8,9 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// TestNamed: links 6 and 7 are crossed by the same probes. What these lose is evidence against both, unless an open finding names one of them as the place
-// of losses: then against that one, until the probes are well again, although the finding ends before.
+// TestNamed: links 6 and 7 are crossed by the same probes. Losses of these are evidence against both, unless an open
+// finding names one of them as the place of losses. Then they are evidence against that one, until the probes are well
+// again, although the finding ends before.
 func TestNamed(t *testing.T) {
 	place := inference.ElementOfLink(1, 2)
 	finding := func(k inference.Kind) inference.Finding {

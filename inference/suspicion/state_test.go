@@ -133,8 +133,8 @@ func TestNormalLosses(t *testing.T) {
 	}
 }
 
-// A false culprit comes less often than the chances of all fits of a cycle add up to, also where each is looked at in every cycle: with
-// chances that are large enough to see, and with the real one.
+// A false culprit comes less often than the sum of the chances of all fits of a cycle, also if each is judged in every
+// cycle. The test uses chances that are large enough to see, and the real one.
 func TestFalseLosses(t *testing.T) {
 	in, r := crossings(t), rand.New(rand.NewPCG(8, 1))
 	cfg := DefaultConfig()
@@ -169,8 +169,8 @@ func TestFalseLosses(t *testing.T) {
 	}
 }
 
-// What begins within a block of cycles does not wait for its end: two losses every third cycle are found by the third time, whenever
-// they begin.
+// Losses that begin within a block of cycles do not wait for its end. Two losses every third cycle are found by the
+// third time, whenever they begin.
 func TestLossesDoNotWait(t *testing.T) {
 	for begin := 100; begin < 164; begin += 7 {
 		in, s := crossings(t), New(DefaultConfig(), crossings(t), nil)
@@ -354,8 +354,8 @@ func TestHysteresis(t *testing.T) {
 	}
 }
 
-// Where windows of probes are longer than cycles, what the last one reported stands in the cycles between: the suspect stays, no
-// detector learns the same values again, and doubt does not become certainty by being repeated.
+// If windows of probes are longer than cycles, the last window's reports stay valid in the cycles between. The suspect
+// stays, no detector learns the same values again, and repetition does not turn doubt into certainty.
 func TestStands(t *testing.T) {
 	in := crossings(t)
 	s, plain := New(DefaultConfig(), in, nil), New(DefaultConfig(), in, nil)

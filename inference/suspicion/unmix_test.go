@@ -147,8 +147,8 @@ func TestLassoIsExact(t *testing.T) {
 	}
 }
 
-// Links that add much more than chance are found by their values, and no others, where the probes distinguish them; where they do
-// not, their class is.
+// Links that add much more than chance are found by their values, and no others, if the probes distinguish them.
+// Otherwise their class is found.
 func TestUnmixFindsWhatWasMixed(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	alike, two := 0, 0

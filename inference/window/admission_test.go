@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// One sender that makes up new nodes, flows and addresses in every window makes no more series in a day than the limits say; those
-// that were there first keep theirs, and nothing that was counted is lost.
+// One sender that makes up new nodes, flows and addresses in every window makes no more series in a day than the limits
+// allow. The first ones keep theirs, and no count is lost.
 func TestAdmission(t *testing.T) {
 	limits := AdmissionLimits{Hops: 40, Flows: 30, Exporters: 20}
 	a := NewAdmission(limits)

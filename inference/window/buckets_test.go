@@ -21,8 +21,8 @@ func fillBuckets(p *Partial, rng *rand.Rand) {
 	}
 }
 
-// Values that came in buckets are between the bounds that a window states of their quantiles, whatever they are and whatever the buckets, unless the window
-// says that they are beyond the last one.
+// Values that came in buckets are between the bounds that a window states of their quantiles, whatever the values and
+// the buckets. The exception are values that the window counts beyond the last bound.
 func TestBucketBounds(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 14))

@@ -250,8 +250,9 @@ func add(a, b []uint64) (sum []uint64) {
 	return sum
 }
 
-// TestPartialKinds walks the table of kinds, so that none can be left out of anything: merging commutes, associates and adds up, slices and bytes
-// give the same again, limits hold and what they leave out is counted, and nothing is left after a reset.
+// TestPartialKinds walks the table of kinds, so that none can be left out of anything. Merging commutes, associates and
+// adds up. Slices and bytes give the same again. Limits hold and what they leave out is counted, and nothing is left
+// after a reset.
 func TestPartialKinds(t *testing.T) {
 	if len(kindTests) != len(partialKinds)-1 {
 		t.Errorf("%d kinds are tested of %d", len(kindTests), len(partialKinds)-1)
@@ -310,8 +311,8 @@ func TestPartialKinds(t *testing.T) {
 	}
 }
 
-// checkLimits holds a partial of one kind against limits that it is beyond: when it is read, merged, added to a partial with a bound, and
-// made a window.
+// checkLimits holds a partial of one kind against limits that it is beyond. It is read, merged, added to a partial with
+// a bound, and made a window.
 func checkLimits(t *testing.T, k probe, number int, rng *rand.Rand, all *Partial) {
 	t.Helper()
 	tt, size := kindTests[k], k.size(all)

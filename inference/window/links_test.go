@@ -101,7 +101,7 @@ func TestLinksAreChecked(t *testing.T) {
 	}
 }
 
-// A reader that does not know the section passes over it, so that old and new members of a fleet stand side by side: the bytes
+// A reader without the section passes over it, so that old and new members of a fleet work side by side. The bytes
 // without it are those of the partial without.
 func TestLinksAreLast(t *testing.T) {
 	const file = "testdata/partial-v3-links.bin"

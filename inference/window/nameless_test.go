@@ -25,7 +25,8 @@ func fillNameless(p *Partial, rng *rand.Rand) {
 	}
 }
 
-// Hops without a node id are apart by exporter and position, with the quantiles of all their values, and no hop of a node; those without room are one.
+// Hops without a node id are separate by exporter and position, with the quantiles of all their values, and are no hop
+// of a node. Those without room are one.
 func TestNameless(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 17))
 	var p Partial

@@ -10,8 +10,9 @@ import (
 	"github.com/hopscope/hopscope/inference/state"
 )
 
-// An exporter whose reports name no node is another one than that of the node with the id 0: in texts, elements, their JSON, states and the
-// bytes of partials, of which those of before have the same for the first and know nothing of the second.
+// An exporter whose reports name no node differs from that of the node with the id 0. It does so in texts, elements,
+// their JSON, states and the bytes of partials. Former partials have the same bytes for the first and none for the
+// second.
 func TestNode0(t *testing.T) {
 	addr := decode.AddrFrom4([]byte{10, 0, 0, 1})
 	keys := []inference.ExporterKey{

@@ -30,7 +30,8 @@ func fillProbes(p *Partial, rng *rand.Rand) {
 	}
 }
 
-// TestProbes holds that counts of a path add up, that its delays are within a part in 10 of the exact ones, and that paths without room are one.
+// TestProbes holds that counts of a path add up, and that its delays are within a part in 10 of the exact ones. Paths
+// without room are one.
 func TestProbes(t *testing.T) {
 	var p Partial
 	p.AddProbes(7, probeFlow(1, 2), &decode.ProbeCounts{Path: 3, Epoch: 1, Sent: 10, Received: 6, Missed: 4, Forward: 3, Back: 1})

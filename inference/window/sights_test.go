@@ -27,8 +27,8 @@ func fillSights(p *Partial, rng *rand.Rand) {
 	}
 }
 
-// What nodes say of a flow adds up by place, stands beside the flow where that is listed, the place with most packets first, and the bounds of a delay are
-// absent where no record has any.
+// Sights of a flow add up by place. They are listed with the flow where that is listed, the place with most packets
+// first. The bounds of a delay are absent where no record has any.
 func TestSights(t *testing.T) {
 	report := func(node, weight uint32, octets uint64, d decode.PathDelay) inference.FlowSight {
 		r := decode.Report{Flow: flowKey(1), NodeID: node, Weight: weight}

@@ -37,8 +37,8 @@ func fillSpreads(p *Partial, rng *rand.Rand) {
 	}
 }
 
-// What is known of several paths comes through bytes, slices and merges in any order and grouping as the one that saw the flow last
-// reported it, and stands in the window beside no flow that was seen later without.
+// Several paths of a flow pass through bytes, slices and merges in any order and grouping as the owner that saw the
+// flow last reported them. The window lists them with no flow that was seen later without.
 func TestSpreads(t *testing.T) {
 	reported := 0
 	for seed := range uint64(200) {
@@ -161,7 +161,7 @@ func TestSpreadsAreChecked(t *testing.T) {
 	}
 }
 
-// A reader that does not know the section passes over it, so that old and new members of a fleet stand side by side: the bytes
+// A reader without the section passes over it, so that old and new members of a fleet work side by side. The bytes
 // without it are those of the partial without.
 func TestSpreadsAreLast(t *testing.T) {
 	const file = "testdata/partial-v3-spreads.bin"

@@ -289,8 +289,8 @@ func emptyAsNil(w *inference.Window) {
 	}
 }
 
-// TestMergeTwin merges partials with few keys, some of which were used before or come as bytes, and compares the window of them with
-// one that is made with maps, of what the partials were given.
+// TestMergeTwin merges partials with few keys, some of which were used before or come as bytes. It compares their
+// window with one that is made with maps, of the input of the partials.
 func TestMergeTwin(t *testing.T) {
 	pool := make([]Partial, 6)
 	for seed := range uint64(300) {

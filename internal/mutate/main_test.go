@@ -92,8 +92,8 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// Every name of a target is that of a function which it mutates, and all functions in the files of checks are mutated: what is renamed does
-// not leave the table silently.
+// Every name of a target is that of a function which it mutates, and all functions in the files of checks are mutated.
+// So no renamed function leaves the table silently.
 func TestTargets(t *testing.T) {
 	for _, x := range targets {
 		named := regexp.MustCompile("^(" + x.funcs + ")$")

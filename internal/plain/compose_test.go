@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/internal/plain"
 )
 
-// compose makes a frame for a profile that is as its pages say, with whatever they leave to the sender drawn by chance:
-// what no capture has. Mutations make it wrong.
+// compose makes a frame for a profile that is as its pages state, with random choices where they leave one to the
+// sender. No capture has such frames. Mutations make it wrong.
 func compose(r *rand.Rand, p *plain.Profile) plain.Frame {
 	c := composer{r, p}
 	var b []byte

@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/internal/plain"
 )
 
-// A mutator changes a frame. It knows layers only well enough to find the fields that are worth a lie, and leaves a frame
-// alone that has no place for the change.
+// A mutator changes a frame. It parses layers only well enough to find the fields that are worth a lie, and leaves a
+// frame alone that has no place for the change.
 type mutator struct {
 	name  string
 	apply func(r *rand.Rand, f *plain.Frame)

@@ -166,8 +166,8 @@ func (x *ipfixReading) placed(b []byte) (lines []string, inParts map[string][2]i
 	return lines, inParts
 }
 
-// ipfixOfTshark is what tshark makes of a message, in the words of placed. It gives up a message at a value whose length is none of its element's type:
-// whole is false, and the last record is read so far.
+// ipfixOfTshark returns tshark's reading of a message, in the words of placed. Tshark gives up a message at a value
+// whose length is none of its element's type. Then whole is false, and the last record is read so far.
 func ipfixOfTshark(list []node) (lines []string, whole bool) {
 	var version, seq, element, scope string
 	inTemplate, inRecord := false, false
@@ -208,7 +208,8 @@ func ipfixOfTshark(list []node) (lines []string, whole bool) {
 	return lines, !slices.ContainsFunc(list, func(n node) bool { return n.depth == 1 && n.name == "_ws.malformed" })
 }
 
-// within reports whether every value that tshark shows of a record is one of ours, or a part of one in parts, and counts ours and those that it shows.
+// within reports whether every value that tshark shows of a record is one of ours, or a part of one in parts. It counts
+// ours and those that tshark shows.
 func within(ours, theirs string, inParts map[string][2]int, all, shown *int) bool {
 	list := strings.Fields(ours)
 	*all += len(list) - 1
@@ -232,10 +233,11 @@ func within(ours, theirs string, inParts map[string][2]int, all, shown *int) boo
 	return true
 }
 
-// Both find the same templates and records, and every value that tshark shows is one of ours at its place. Three differences are by the specification.
-// tshark gives up a message at an address whose length is none (RFC 7011, section 6.2: integers alone may be shorter; what has another length is handed
-// over as it is). It shows flags, times, applications and ICMP of such lengths in parts, or not: see [parted]. It keeps the first template of a number
-// where another one comes (section 8.1: the new one counts), so that no number is used twice here.
+// Both find the same templates and records, and every value that tshark shows is one of ours at its place. Three
+// differences are by the specification. Tshark gives up a message at an address whose length is none (RFC 7011, section
+// 6.2). By the specification integers alone may be shorter, and a value of another length is handed over as it is. It
+// shows flags, times, applications and ICMP of such lengths in parts, or not: see [parted]. It keeps the first template
+// of a number where another one comes (section 8.1: the new one counts), so that no number is used twice here.
 func TestIPFIXAgainstTshark(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(28, 40))
 	var messages [][]byte
@@ -367,8 +369,9 @@ func sflowAsTshark(b []byte) (lines []string) {
 	return lines
 }
 
-// Both read the same of what tshark 4.0 knows. It skips discarded packets and the record 1005. Behind one of the records 1036 to 1043 it loses its place,
-// since it does not skip what it does not know (sFlow 5, section 5: by the length), so that flow samples have none here.
+// Both read the same of what tshark 4.0 knows. It skips discarded packets and the record 1005. Behind one of the
+// records 1036 to 1043 it loses its place, since it does not skip unknown records by their length (sFlow 5, section 5).
+// So flow samples have none here.
 func TestSFlowAgainstTshark(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(28, 41))
 	var messages [][]byte

@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/sketches"
 )
 
-// worst is the largest error over all ranks: between the share of values and the estimated share that is not larger
-// than v, for every v. items and weights are those of the sketch, in order.
+// worst returns the largest error over all ranks. An error is between the share of values and the estimated share that
+// is not larger than v, for every v. Items and weights are those of the sketch, in order.
 func worst(values *sketches.Exact[uint16], items []uint16, weights []uint64) float64 {
 	var total uint64
 	for _, w := range weights {

@@ -191,8 +191,8 @@ func TestTinyConsistent(t *testing.T) {
 	}
 }
 
-// Samples of all weights next to what the sketch holds: the count and the largest code are exact, the kept weights are
-// the count on average, and a sample without codes changes no quantile.
+// Samples of all weights are added to the sketch. The count and the largest code are exact, the kept weights are the
+// count on average, and a sample without codes changes no quantile.
 func TestTinyAddSample(t *testing.T) {
 	r := Rand(4)
 	sum, n := 0.0, 0

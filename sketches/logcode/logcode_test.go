@@ -324,8 +324,8 @@ func TestMergeReused(t *testing.T) {
 	}
 }
 
-// TestEncodeBoth holds that both codes are those of Encode and EncodeDense, at the borders of cells and between them, and that
-// larger values have larger dense codes.
+// TestEncodeBoth holds that both codes are those of Encode and EncodeDense, at the borders of cells and between them.
+// Larger values have larger dense codes.
 func TestEncodeBoth(t *testing.T) {
 	check := func(v uint64) {
 		t.Helper()

@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
-// alarm is how many of n trials may fail if each does with probability p, so that more are seen by chance less often than once in
-// two million times.
+// alarm returns how many of n trials may fail if each does with probability p. More are seen by chance less often than
+// once in two million times.
 func alarm(n int, p float64) int {
 	tail, term := 1.0, math.Pow(1-p, float64(n)) // the probability of k and more, and that of k
 	for k := 0; ; k++ {
@@ -21,8 +21,9 @@ func alarm(n int, p float64) int {
 	}
 }
 
-// TestPromise holds what the package promises of flows of 10³ to 10⁶ values: of 20 flows at most one is off by more than 10 % at
-// the 0.99-quantile. If that is so, the test fails less often than once in a million times, whatever the seeds.
+// TestPromise holds the promise of the package for flows of 10³ to 10⁶ values: of 20 flows at most one is off by more
+// than 10 % at the 0.99-quantile. If that is so, the test fails less often than once in a million times, whatever the
+// seeds.
 func TestPromise(t *testing.T) {
 	const trials = 60
 	most := alarm(trials, .05)

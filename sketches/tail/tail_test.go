@@ -95,8 +95,8 @@ func fromParts(s *Sketch, codes []uint16, r *Rand) {
 	}
 }
 
-// TestTailError holds the guarantee of the package over flows of 10³ to 10⁶ values: the 0.99-quantile is within 10 % in 95 % of
-// the flows, and median and 0.9-quantile are at least as good as those of a KLL sketch in the same memory.
+// TestTailError holds the guarantee of the package over flows of 10³ to 10⁶ values. The 0.99-quantile is within 10 % in
+// 95 % of the flows. Median and 0.9-quantile are at least as good as those of a KLL sketch in the same memory.
 func TestTailError(t *testing.T) {
 	for _, d := range distributions {
 		t.Run(d.name, func(t *testing.T) {
@@ -147,8 +147,9 @@ func TestTailError(t *testing.T) {
 	}
 }
 
-// TestOrders holds that orders which sketches have been known to get wrong cost the tail nothing that matters: the count and the
-// largest code are exact, and the 0.99-quantile is between those of ranks 0.97 and 0.997, less and more the width of a cell.
+// TestOrders has orders which sketches have been known to get wrong. They cost the tail little: the count and the
+// largest code are exact. The 0.99-quantile is between those of ranks 0.97 and 0.997, less and more the width of a
+// cell.
 func TestOrders(t *testing.T) {
 	orders := map[string]func(g *rand.Rand, v []uint64){
 		"shuffled":   func(g *rand.Rand, v []uint64) { g.Shuffle(len(v), func(i, j int) { v[i], v[j] = v[j], v[i] }) },
