@@ -308,7 +308,7 @@ func number(b bool) uint64 {
 	return 0
 }
 
-// SetNumbers gives r, which is empty, the numbers of the columns in have. At all other places v holds zeros.
+// SetNumbers sets the columns in have of the empty report r to the numbers of v. At all other places v holds zeros.
 func (r *Report) SetNumbers(have Columns, v *ReportNumbers) {
 	r.Time = int64(v[ColTime])
 	r.Format = Format(v[ColFormat])

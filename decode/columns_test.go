@@ -55,7 +55,7 @@ func leaves(v reflect.Value, path string, except map[string]string, f func(path 
 	}
 }
 
-// set gives a field a value that uses all of its bits.
+// set sets a field to a value that uses all of its bits.
 func set(v reflect.Value, rng *rand.Rand) {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -78,7 +78,7 @@ var widths = map[decode.ValueType]int{
 	decode.TypeUint8: 8, decode.TypeCode: 8, decode.TypeUint16: 16, decode.TypeUint32: 32, decode.TypeUint64: 64, decode.TypeInt64: 64, decode.TypeTime: 64,
 }
 
-// transport gives what another report gets from r by the columns in want.
+// transport returns what another report gets from r by the columns in want.
 func transport(r *decode.Report, want decode.Columns) (to decode.Report) {
 	var v decode.ReportNumbers
 	r.Numbers(want, &v)

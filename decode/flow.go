@@ -102,7 +102,8 @@ type FlowKey struct {
 	_                uint16
 }
 
-// SrcString and DstString give the addresses as the packet's IP version writes them, and with their sites, if they have some.
+// SrcString and DstString return the addresses as the packet's IP version writes them, and with their sites, if they
+// have some.
 func (k *FlowKey) SrcString() string { return string(k.appendAddr(nil, k.Src)) }
 
 // DstString is SrcString for the destination.
@@ -131,7 +132,7 @@ func (k *FlowKey) addr(a Addr) netip.Addr {
 	return plain.Netip()
 }
 
-// SrcAddr and DstAddr give the addresses as the packet's IP version has them, whatever their sites.
+// SrcAddr and DstAddr return the addresses as the packet's IP version has them, whatever their sites.
 func (k *FlowKey) SrcAddr() netip.Addr { return k.addr(k.Src) }
 
 // DstAddr is SrcAddr for the destination.

@@ -93,7 +93,7 @@ func (h *Hop) Drop(f HopField) {
 	*h = kept
 }
 
-// Merge gives h the values of o that h has not got itself.
+// Merge adds to h the values of o that h lacks.
 func (h *Hop) Merge(o *Hop) {
 	add := o.Has &^ h.Has
 	if add == 0 {

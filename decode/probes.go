@@ -51,7 +51,7 @@ func LongestDelay(code uint16) uint64 {
 	return low + 1<<octave - 1
 }
 
-// AddProbes gives the counts of probes of r, to be filled in. A report that is used again keeps their memory.
+// AddProbes returns the counts of probes of r, to be filled in. A report that is used again keeps their memory.
 func (r *Report) AddProbes() *ProbeCounts {
 	x := r.AddRare()
 	if x.Probes == nil {

@@ -20,7 +20,7 @@ type Rare struct {
 	IOAM IOAMOption // the rest of an IOAM option or an IFA header
 }
 
-// AddRare gives the rare parts of r, to be filled in. They are empty but for what was filled in before.
+// AddRare returns the rare parts of r, to be filled in. They are empty except for values that were filled in before.
 func (r *Report) AddRare() *Rare {
 	if r.Rare == nil {
 		if r.Rare, r.kept = r.kept, nil; r.Rare == nil {
@@ -46,7 +46,7 @@ func (x *Rare) reset() {
 	}
 }
 
-// kept gives the memory of a list, empty, unless it has room for more than most.
+// kept returns the memory of a list, empty, unless it has room for more than most.
 func kept[T any](list []T, most int) []T {
 	if cap(list) > most {
 		return nil

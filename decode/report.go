@@ -415,7 +415,7 @@ func (b *Batch) Scatter(pick func(*Report) *Batch) {
 	b.Reports = b.Reports[:0]
 }
 
-// exchange appends r to a list, and gives what lay unused behind its end, or nil.
+// exchange appends r to a list and returns the unused element behind its end, or nil.
 func exchange[T any](list *[]*T, r *T) (unused *T) {
 	n := len(*list)
 	if n == cap(*list) {

@@ -13,7 +13,7 @@ func (t *Traffic) Known() bool {
 	return t != nil && (t.Octets|uint64(t.Start|t.End)|uint64(t.Ingress|t.Egress) != 0 || t.Delay.Has != 0)
 }
 
-// AddTraffic gives the traffic of r, to be filled in. A report that is used again keeps its memory.
+// AddTraffic returns the traffic of r, to be filled in. A report that is used again keeps its memory.
 func (r *Report) AddTraffic() *Traffic {
 	x := r.AddRare()
 	if x.Traffic == nil {

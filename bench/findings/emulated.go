@@ -123,7 +123,7 @@ func (e *Emulation) Run(ctx context.Context) (*outcome, error) {
 	return out, nil
 }
 
-// Windows lets it happen and gives the windows of the collector, each valid during the call.
+// Windows runs the emulation and yields the windows of the collector, each valid during the call.
 func (e *Emulation) Windows(ctx context.Context, each func(epoch int64, w *inference.Window)) (*outcome, error) {
 	c, err := e.config()
 	if err != nil {
@@ -209,7 +209,7 @@ func (j *judge) window(w *inference.Window) {
 	}
 }
 
-// share gives each cause to the fault that began last before it.
+// share assigns each cause to the fault that began last before it.
 func (j *judge) share(out *outcome) {
 	j.rivals.share(out, j.epoch)
 	for _, f := range j.detector.Open() {

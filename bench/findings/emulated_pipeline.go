@@ -83,7 +83,7 @@ func (p *pipeline) count() {
 	p.batch.Reset()
 }
 
-// cut gives the window that ends now.
+// cut returns the window that ends now.
 func (p *pipeline) cut(from, to time.Duration) inference.Window {
 	p.count()
 	end := p.epoch + int64(to)

@@ -209,7 +209,7 @@ func (x *recorded) Step(detect.Window) (begun, open bool) {
 	return begun, open
 }
 
-// detector gives the hops of an answer in their order.
+// detector returns the hops of an answer in their order.
 func (a *spansText) detector() detector {
 	next := 0
 	return detector{"theirs", func(bool) watch {

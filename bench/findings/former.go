@@ -83,7 +83,7 @@ func (f *former) add(v float64) {
 	f.next = (f.next + 1) % formerHistory
 }
 
-// band gives what is normal, and the limit.
+// band returns the normal value, and the limit.
 func (f *former) band() (median, limit float64) {
 	var room [formerHistory]float64
 	s := append(room[:0], f.past...)

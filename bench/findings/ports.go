@@ -42,7 +42,7 @@ func newPort(r *rand.Rand, load, cv float64) *port {
 	return p
 }
 
-// next gives the load of the next window, times a factor.
+// next returns the load of the next window, times a factor.
 func (p *port) next(factor float64) float64 {
 	g := 0.0
 	for k := range p.processes {

@@ -86,7 +86,7 @@ func watching(detectors []detector, b *Background) []watch {
 	return watches
 }
 
-// found puts a fault to some hops of a background and gives the score of each detector.
+// found applies a fault to some hops of a background and returns the score of each detector.
 func found(ctx context.Context, b *Background, f *Fault, detectors []detector, o options) ([]score, error) {
 	scores := make([]score, len(detectors))
 	for hop := range o.Hops {

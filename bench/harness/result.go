@@ -207,7 +207,7 @@ func Line(text string) string {
 	}, text)
 }
 
-// Number gives four digits at most, and integers as they are.
+// Number formats v with at most four digits, and integers in full.
 func Number(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1e9 {
 		return strconv.FormatFloat(v, 'f', 0, 64)

@@ -239,7 +239,7 @@ func (f *fabric) row(ctx context.Context, percent, cycles int, seed uint64, each
 // warmCycles is how long a set of suspects is let grow old before it is used.
 const warmCycles = 40
 
-// choose takes a cycle and gives its cost, that of changes included.
+// choose plans a cycle and returns its cost, that of changes included.
 func (x *choosing) choose(f *fabric, suspects []int32) (*solve.Choice, float64, error) {
 	looks := 0
 	c, err := x.index.Switch(suspects, x.detailed, solve.Options{Method: x.method, Stop: func() bool { looks++; return looks > mostLooks }})
@@ -318,7 +318,7 @@ func (byNumber) Links(to []int32, f *inference.Finding) []int32 {
 	return append(to, int32(f.Element.EgressIf))
 }
 
-// cycle gives the suspects of a cycle, and how many were none in the one before.
+// cycle returns the suspects of a cycle, and how many were none in the one before.
 func (t *troubles) cycle() (suspects []int32, fresh int) {
 	t.cycles++
 	t.list = t.list[:0]

@@ -272,7 +272,7 @@ func (d *detection) window(epoch int64, w *inference.Window) {
 	d.receiver.clear()
 }
 
-// score gives what is suspected to the fault of the time.
+// score assigns the suspects to the current fault.
 func (d *detection) score(now time.Duration, w *inference.Window) {
 	var f *fault
 	for _, x := range d.out.faults {

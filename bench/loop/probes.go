@@ -251,7 +251,7 @@ func (x *receiver) spoilt(j *emu.Journey) {
 	}
 }
 
-// expire gives up rounds that should have come by the end of a cycle.
+// expire gives up rounds that were due by the end of a cycle.
 func (x *receiver) expire(now time.Duration) {
 	for p := range x.routes {
 		first := probeEvery * time.Duration(p) / time.Duration(len(x.routes))
@@ -320,7 +320,7 @@ func (x *receiver) Drain() (list []loop.ProbeRounds, ok bool) {
 	return list, true
 }
 
-// feed gives the means of the cycle to FANT's test.
+// feed passes the means of the cycle to FANT's test.
 func (x *receiver) feed(f *suspicion.Fant) {
 	for p, r := range x.routes {
 		if x.count[p] == 0 {
@@ -336,7 +336,7 @@ func (x *receiver) feed(f *suspicion.Fant) {
 	}
 }
 
-// summary gives quantiles by nearest rank.
+// summary returns quantiles by nearest rank.
 func summary(values []float64) inference.Summary {
 	slices.Sort(values)
 	at := func(q float64) uint64 { return uint64(values[max(0, int(math.Ceil(q*float64(len(values))))-1)]) }

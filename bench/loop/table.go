@@ -180,7 +180,7 @@ func (t *Table) Total() row {
 	return sum
 }
 
-// text gives recall and precision within two cycles, the same over the whole fault, and the median of the delay.
+// text returns recall and precision within two cycles, the same over the whole fault, and the median of the delay.
 func (c *column) text(r *row) string {
 	recall := func(n int) string {
 		if !r.Links || r.Happened == 0 {

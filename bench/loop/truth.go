@@ -34,7 +34,7 @@ func (p *places) node(id uint32) int {
 	return -1
 }
 
-// hop gives the link of an interface, or -1.
+// hop returns the link of an interface, or -1.
 func (p *places) hop(node, port uint32) int32 {
 	if n := p.node(node); n >= 0 {
 		return int32(p.graph.ByPort(n, int(port)))

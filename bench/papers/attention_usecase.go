@@ -204,7 +204,7 @@ func (x *useCaseFollower) run(moved int) (*useCaseRun, error) {
 	return &x.result, nil
 }
 
-// send gives agents the plan of a cycle: which probes are detailed follows from the values of the cycle before.
+// send sends the plan of a cycle to agents. The values of the previous cycle decide which probes are detailed.
 func (x *useCaseFollower) send() error {
 	if x.how == passive {
 		return nil

@@ -21,7 +21,7 @@ import (
 // draws is how many random graphs a number is the mean of.
 const draws = 10
 
-// counts gives the paths of INT-path's two plans on a graph.
+// counts returns the paths of INT-path's two plans on a graph.
 func (r *coverRun) counts(g *topo.Graph) (dfs, euler *cover.Plan, err error) {
 	p := &cover.Problem{Graph: g}
 	if dfs, err = r.planOnce(p, solve.Options{Method: solve.DFS}); err != nil {
@@ -257,7 +257,7 @@ func (r *coverRun) pathOddTimes(w io.Writer) error {
 // timed is how often a plan of a few milliseconds is made, so that one of them is undisturbed.
 const timed = 60
 
-// times gives how long both plans of a graph take.
+// times returns how long both plans of a graph take.
 func (r *coverRun) times(g *topo.Graph) (dfs, euler time.Duration, err error) {
 	p := &cover.Problem{Graph: g}
 	if _, dfs, _, err = r.repeat(p, solve.Options{Method: solve.DFS}, timed, r.o.limit()); err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// weighted gives a graph with the nodes and links of another, whose links have delays and costs drawn evenly from 1 to 100.
+// weighted returns a graph with the nodes and links of another, whose links have delays and costs drawn evenly from 1
+// to 100.
 func weighted(g *topo.Graph, seed uint64) (*topo.Graph, error) {
 	r := rand.New(rand.NewPCG(seed, 0x776569676874))
 	b := topo.NewBuilder(g.Name())

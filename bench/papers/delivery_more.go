@@ -146,7 +146,7 @@ func (o Options) deliveryNetworks() uint64 {
 	return 20
 }
 
-// deliveryLimits gives every path a limit of its own, as a meter at its point enforces it.
+// deliveryLimits sets a limit for every path, as a meter at its point enforces it.
 func deliveryLimits(ctx context.Context, t io.Writer, o Options) error {
 	fmt.Fprintln(t, "limit of a path\tserved without links\tserved\tlinks\tservers\tpaths\tproven\t")
 	for _, limit := range shown(o, 3, 0.0, 40, 20, 10, 5) {

@@ -33,7 +33,7 @@ type Options struct {
 	quick      bool          // the first rows of each table, which are the small ones
 }
 
-// shown gives the rows of a table: all of them, or the first n in quick tables.
+// shown returns the rows of a table: all of them, or the first n in quick tables.
 func shown[T any](o Options, n int, all ...T) []T {
 	if o.quick {
 		return all[:min(n, len(all))]

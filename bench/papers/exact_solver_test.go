@@ -102,7 +102,7 @@ func start(t *testing.T) *solver {
 	return &solver{in, bufio.NewReader(out)}
 }
 
-// solve gives the least cost, and whether there is a solution at all.
+// solve returns the least cost, and whether there is a solution at all.
 func (s *solver) solve(t *testing.T, m *model) (x []float64, objective float64, ok bool) {
 	t.Helper()
 	if m.Integer == nil {

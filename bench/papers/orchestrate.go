@@ -441,7 +441,7 @@ func gaps(rows []planned) (mean, sd, most float64, proven int) {
 	return mean, math.Sqrt(sd), most, proven
 }
 
-// times gives the median, the 99th percentile and the worst, in ms.
+// times returns the median, the 99th percentile and the worst, in ms.
 func times(rows []planned) (ms [3]float64) {
 	var list []time.Duration
 	for _, r := range rows {

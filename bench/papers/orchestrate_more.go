@@ -158,7 +158,8 @@ func sizeTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Options) 
 	return nil
 }
 
-// packets gives every flow a class and a capacity: half of the flows are bulk, of whose packets 60 of 100 are full.
+// packets assigns a class and a capacity to every flow. Half of the flows are bulk, of whose packets 60 of 100 are
+// full.
 func packets(p *orchestrate.Problem, seed uint64, percentile float64) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	sizing := orchestrate.DefaultSizing()

@@ -81,7 +81,7 @@ func timeSchedule(p *schedule.Problem, o Options, more solve.Options) (*schedule
 	return plan, took, err
 }
 
-// plain gives the bytes a second of schedules without a plan.
+// plain returns the bytes a second of schedules without a plan.
 func plain(p *schedule.Problem) (alike, own float64, err error) {
 	r, err := p.Resolve()
 	if err != nil {

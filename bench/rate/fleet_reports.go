@@ -39,8 +39,8 @@ func reports(n int) ([]*decode.Report, error) {
 	return b.Reports, nil
 }
 
-// demoReports gives at least n reports of the network of `hopscope demo`: stacks of different lengths, drops, queues and PINT
-// digests.
+// demoReports returns at least n reports of the network of `hopscope demo`: stacks of different lengths, drops,
+// queues and PINT digests.
 func demoReports(n int) ([]*decode.Report, error) {
 	cfg, err := scenario.PINTDemo()
 	if err != nil {

@@ -19,7 +19,7 @@ func (o *UDP) Flags(*pflag.FlagSet) {}
 // Check finds nothing.
 func (o *UDP) Check() error { return nil }
 
-// Run gives an error.
+// Run returns an error.
 func (o *UDP) Run(context.Context) (*UDPResult, error) {
 	return nil, errors.New("udp: needs Linux (network namespaces, receive packet steering, recvmmsg)")
 }

@@ -64,7 +64,7 @@ func parseSockets(b []byte, port uint16) (c socketCounters, err error) {
 	return c, nil
 }
 
-// readBacklogDrops gives the datagrams that a CPU's backlog queue had no room for, of all network namespaces.
+// readBacklogDrops returns the datagrams that a CPU's backlog queue had no room for, of all network namespaces.
 func readBacklogDrops(cpu int) (uint64, error) {
 	b, err := os.ReadFile("/proc/net/softnet_stat")
 	if err != nil {
@@ -98,7 +98,7 @@ func parseBacklogDrops(b []byte, cpu int) (uint64, error) {
 	return 0, fmt.Errorf("softnet_stat: no CPU %d", cpu)
 }
 
-// processTime gives the CPU time that a process used.
+// processTime returns the CPU time that a process used.
 func processTime(pid int) (time.Duration, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

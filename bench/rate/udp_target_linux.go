@@ -135,7 +135,7 @@ func (t *target) counters() (c counters, err error) {
 	return c, err
 }
 
-// try sends for a period and gives what became of it.
+// try sends for a period and returns the result.
 func (t *target) try(ctx context.Context, load traffic.Datagrams, rate float64, period time.Duration) (trial, error) {
 	before, err := t.settle()
 	if err != nil {

@@ -61,7 +61,7 @@ func (f *files) write(name string, b []byte) {
 	}
 }
 
-// some gives a segment that is neither the first nor the last.
+// some returns a segment that is neither the first nor the last.
 func (f *files) some() string { return f.segments[1+rng.IntN(len(f.segments)-2)] }
 
 func (f *files) truncate(name string, by int64) {

@@ -58,7 +58,7 @@ type sharedBroker struct {
 	taken  int
 }
 
-// receive gives the broker, with names of topics that no other row has.
+// receive returns the broker, with topic names that no other row has.
 func (s *sharedBroker) receive() *servertest.Broker {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,8 +260,8 @@ func (f *fleetUnderTest) write(p *place) {
 // meanwhile does something while datagrams are sent.
 func (f *fleetUnderTest) meanwhile(what func()) { f.pending.Go(what) }
 
-// stored gives the points of an instance, by series and time: what they hold, field by field. Windows after the last
-// datagram are left out, since they go on and on.
+// stored returns the points of an instance, by series and time: what they hold, field by field. Windows after the
+// last datagram are left out, since they go on and on.
 func (f *fleetUnderTest) stored(instance string) map[string]string {
 	f.t.Helper()
 	points := map[string]map[string]string{}
@@ -372,7 +372,8 @@ func (f *fleetUnderTest) settled(r *result, leaveOut func(series string) bool) {
 	}
 }
 
-// takenOver waits until the window in which a consumer was killed is in the store, whole, and gives the time since then.
+// takenOver waits until the window in which a consumer was killed is in the store, whole and returns the time since
+// then.
 func (f *fleetUnderTest) takenOver(killed time.Time) time.Duration {
 	f.t.Helper()
 	label := killed.Truncate(fleetWindow).Add(fleetWindow)

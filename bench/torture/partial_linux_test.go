@@ -303,7 +303,7 @@ func (s *sender) long(n, rate int) {
 // groupBytes is the length of the head of a group of reports 2.0.
 const groupBytes = 8
 
-// capture writes reports of the last seconds to a capture, 1000 a second, and gives its path and their number.
+// capture writes reports of the last seconds to a capture, 1000 a second and returns its path and their number.
 func (p *place) capture(n int) (path string, sent int64) {
 	p.t.Helper()
 	gen, err := traffic.New(traffic.Config{Seed: 1, Flows: 40, Hops: hops, Exporters: exporters, Bytes: 200})

@@ -76,7 +76,7 @@ func newPlace(t *testing.T, opt placeOptions) *place {
 
 func (p *place) spoolDir() string { return filepath.Join(p.dir, "spool") }
 
-// config writes the settings and gives their path.
+// config writes the settings and returns their path.
 func (p *place) config() string {
 	p.t.Helper()
 	o := &p.opt

@@ -145,7 +145,7 @@ func (o *turns) receive() (err error) {
 	return at.Value.Set("1000")
 }
 
-// enter gives what waits for the turn of a row. All rows enter before the first one waits.
+// enter returns a function that waits for the turn of a row. All rows enter before the first one waits.
 func (o *turns) enter(rank int) (wait func()) {
 	x := turn{rank, make(chan struct{})}
 	o.waiting = append(o.waiting, x)

@@ -214,14 +214,14 @@ func nextMessage(b []byte, at int) (m part, next int, err *Error) {
 	return m, m.metaEnd + m.length, nil
 }
 
-// table gives the header of m to read from.
+// table returns the header of m to read from.
 func (m *part) table() flatTable {
 	t := m.header
 	t.f = &m.flat
 	return t
 }
 
-// plan gives the plan of a schema.
+// plan returns the plan of a schema.
 func (d *Decoder) plan(b []byte, m *part) (*plan, *Error) {
 	schema := b[m.meta:m.metaEnd]
 	for i := range d.plans {
@@ -399,7 +399,7 @@ func (w *walker) field(t flatTable, l level, depth int) {
 	}
 }
 
-// known notes where a column is and gives its type, if it is one of the table.
+// known records the place of a column and returns its type, if the table has it.
 func (w *walker) known(name string, l level, here place) (decode.ValueType, bool) {
 	group, places := &rowLayout, &w.p.rows
 	switch l {
@@ -445,7 +445,7 @@ type batchReader struct {
 	nodes, buffers int    // places of the first in the flatbuffer
 }
 
-// node gives the numbers of a column: of values, and of nulls.
+// node returns the numbers of a column: of values, and of nulls.
 func (r *batchReader) node(p place, want int, name string) (nulls int) {
 	at := r.nodes + 16*(p.node-1)
 	n, missing := le.Uint64(r.f.b[at:]), le.Uint64(r.f.b[at+8:])
@@ -603,7 +603,7 @@ func (r *batchReader) openHops(p *plan, to *batch, left *limits) {
 	}
 }
 
-// check looks at values that say where others are. It gives the name of the column that is wrong.
+// check checks the offsets of other values. It returns the name of a wrong column.
 func (b *batch) check() (wrong string) {
 	for u := uint64((b.rows.all | b.rows.some) & checked); u != 0; u &= u - 1 {
 		c := bits.TrailingZeros64(u)
@@ -748,7 +748,7 @@ func (d *Decoder) readNumbers(b *batch, first, rows int) {
 	}
 }
 
-// valid gives all ones if the i-th of the rows has a value in a column, and else zero.
+// valid returns all ones if the i-th of the rows has a value in a column, and else zero.
 func (d *Decoder) valid(i, c int) uint64 { return -(uint64(d.have[i]) >> c & 1) }
 
 // setRow fills r, but for its hops, with the at-th row of b, which is the i-th of those whose numbers were read.
@@ -776,7 +776,7 @@ func (d *Decoder) setRow(b *batch, r *decode.Report, i, at int) {
 	}
 }
 
-// field gives the text of a field's name, of which there are few.
+// field returns the text of a field's name, of which there are few.
 func (d *Decoder) field(b []byte) string {
 	if s, ok := d.fields[string(b)]; ok {
 		return s

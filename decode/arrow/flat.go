@@ -32,7 +32,7 @@ func (w *flatWriter) align(n, plus int) {
 	}
 }
 
-// table writes a table and gives its position, and those of its fields by their place in slots.
+// table writes a table and returns its position, and those of its fields by their place in slots.
 func (w *flatWriter) table(slots ...slot) (at int, fields []int) {
 	last := -1
 	for _, s := range slots {
@@ -74,7 +74,7 @@ func (w *flatWriter) text(s string) int {
 	return at
 }
 
-// vector writes a list of n references and gives the positions of the list and of the first one.
+// vector writes a list of n references and returns the positions of the list and of the first one.
 func (w *flatWriter) vector(n int) (at, first int) {
 	w.align(4, 0)
 	at = len(w.b)
@@ -117,7 +117,7 @@ func (f *flat) in(at, n int, field string) bool {
 	return true
 }
 
-// target gives the place that the reference at a position points at.
+// target returns the place that the reference at a position points at.
 func (f *flat) target(at int, field string) int {
 	if !f.in(at, 4, field) {
 		return 0
@@ -156,7 +156,7 @@ func (f *flat) table(at int, field string) (t flatTable) {
 	return flatTable{f, at, v, (n - 4) / 2, size}
 }
 
-// field gives the position of a field of n bytes, or 0 if it has its default.
+// field returns the position of a field of n bytes, or 0 if it has its default.
 func (t *flatTable) field(id, n int, name string) int {
 	if t.f.err != nil || id >= t.fields {
 		return 0
@@ -191,7 +191,7 @@ func (t *flatTable) table(id int, name string) (flatTable, bool) {
 	return to, t.f.err == nil
 }
 
-// list gives the position of the first of n elements of size bytes.
+// list returns the position of the first of n elements of size bytes.
 func (t *flatTable) list(id, size int, name string) (first, n int) {
 	at := t.field(id, 4, name)
 	if at == 0 {

@@ -80,7 +80,7 @@ const (
 	numBytes   = 5 // the last one is ColErrField
 )
 
-// bytesOf gives the place of such a column among them.
+// bytesOf returns the place of such a column among them.
 func bytesOf(c int) int {
 	if c == decode.ColErrField {
 		return numBytes - 1
@@ -133,7 +133,7 @@ const (
 
 const continuation = 0xffffffff
 
-// dictionaryOf gives the texts of a coded column: a code is the place of its text. Codes never change their text.
+// dictionaryOf returns the texts of a coded column: a code is the place of its text. Codes never change their text.
 func dictionaryOf(c int) (texts []string) {
 	for code := range columns[c].Limit {
 		text := decode.Kind(code).String()
@@ -155,7 +155,7 @@ func appendMessage(b []byte, meta, body []byte) []byte {
 	return append(b, body...)
 }
 
-// message begins a message and gives the place of the reference to its header.
+// message begins a message and returns the place of the reference to its header.
 func message(w *flatWriter, kind uint64, body int) (header int) {
 	w.b = append(w.b, 0, 0, 0, 0)
 	at, f := w.table(num(3, 8, uint64(body)), ref(2), num(0, 2, versionV5), num(1, 1, kind))

@@ -18,7 +18,7 @@ import (
 
 var be = binary.BigEndian
 
-// join gives vectors ("int10-tcp", from byte 54 on "int10-tcp@54") and hex, one after the other.
+// join returns vectors ("int10-tcp", from byte 54 on "int10-tcp@54") and hex, one after the other.
 func join(t testing.TB, parts ...string) (b []byte) {
 	t.Helper()
 	for _, part := range strings.Fields(strings.Join(parts, " ")) {

@@ -8,7 +8,8 @@ import (
 	"github.com/hopscope/hopscope/decode/sflow"
 )
 
-// cutReports gives how many of a datagram's reports were read when it was cut at n bytes, and how many were cut off.
+// cutReports returns how many of a datagram's reports were read when it was cut at n bytes, and how many were cut
+// off.
 func cutReports(d *Decoder, datagram []byte, n int) (read, cut int) {
 	var b decode.Batch
 	d.DatagramCut(&b, decode.AddrFrom4([]byte{10, 0, 0, 5}), datagram[:n], len(datagram), 0)

@@ -194,7 +194,7 @@ func (d *Decoder) carry(b *decode.Batch, n int, p *packet.Packet, data []byte) {
 	}
 }
 
-// innermostOf gives r the flow of the innermost packet in q, which the packet of r's flow carries.
+// innermostOf sets the inner flow of r to that of the innermost packet in q, which the packet of r's flow carries.
 func (d *Decoder) innermostOf(r *decode.Report, q packet.Packet, data []byte) {
 	for n := 1; n < packet.MaxTunnels && q.Inside(data); n++ {
 	}
@@ -326,8 +326,8 @@ func (d *Decoder) sampled(b *decode.Batch, r *decode.Report, p *packet.Packet, d
 	return n
 }
 
-// findInside looks for the mark of INT in the packets that p carries. It gives the outermost one that has it, which is valid until the next
-// call, or nil.
+// findInside looks for the mark of INT in the packets that p carries. It returns the outermost one that has it, which
+// is valid until the next call, or nil.
 func (d *Decoder) findInside(p *packet.Packet, data []byte) *packet.Packet {
 	if p.Last() {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
-// only gives the JSON of the one report in a frame of length bytes, of which data was captured.
+// only returns the JSON of the one report in a frame of length bytes, of which data was captured.
 func only(t *testing.T, profileName string, data []byte, length int) string {
 	t.Helper()
 	var b decode.Batch

@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/decode/reportjson"
 )
 
-// lines gives the reports of b as JSON without what all of them have.
+// lines returns the reports of b as JSON without what all of them have.
 func lines(b *decode.Batch) string {
 	var s strings.Builder
 	for _, r := range b.Reports {

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// everyone gives a decoder for each profile.
+// everyone returns a decoder for each profile.
 func everyone(t testing.TB) (list []*Decoder) {
 	for _, name := range Profiles() {
 		p := profile(t, name)

@@ -80,7 +80,7 @@ func newIPFIX(store *ipfix.Store) *ipfixState {
 	return &ipfixState{store: store, sessions: map[ipfix.Source]*ipfix.Session{}}
 }
 
-// session gives the session of a source, locked, or nil where there is no room for it.
+// session returns the session of a source, locked, or nil if there is no room for it.
 func (x *ipfixState) session(src ipfix.Source, now int64) *ipfix.Session {
 	if x.store == nil {
 		x.store = ipfix.NewStore(ipfix.DefaultLimits(), ipfix.Options{})

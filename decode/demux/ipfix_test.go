@@ -86,7 +86,7 @@ func newIPFIXReader(t testing.TB, store *ipfix.Store) *ipfixReader {
 
 func newStore(o ipfix.Options) *ipfix.Store { return ipfix.NewStore(ipfix.DefaultLimits(), o) }
 
-// read gives what becomes of a payload, all of which has to be well-formed.
+// read returns what becomes of a payload, all of which has to be well-formed.
 func (x *ipfixReader) read(payload []byte) []*decode.Report {
 	x.t.Helper()
 	x.b.Reset()

@@ -38,7 +38,7 @@ var (
 
 func wholeDSCP(v uint8) intmd.Marks { return intmd.Marks{DSCP: v, DSCPMask: 0x3f} }
 
-// marked gives INT of one dialect with all of these marks.
+// marked returns INT of one dialect with all of these marks.
 func marked(o intmd.Options, marks ...intmd.Marks) intmd.Options {
 	for _, m := range marks {
 		o.Marks = o.Marks.With(m)

@@ -20,7 +20,7 @@ type input struct {
 	data  []byte
 }
 
-// inputs gives datagrams and frames of every format.
+// inputs returns datagrams and frames of every format.
 func inputs(t testing.TB, rng *rand.Rand) (list []input) {
 	for _, data := range stacks(t) {
 		list = append(list, input{data: data})

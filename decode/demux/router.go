@@ -55,7 +55,7 @@ func (rt *Router) Ports(kinds map[uint16]Kind) *Router {
 	return rt
 }
 
-// LastPort gives the port that the last frame went to and what alone may come in there, if that is not anything.
+// LastPort returns the destination port of the last frame, and the only kind that it accepts, if there is one.
 func (rt *Router) LastPort() (port uint16, k Kind) {
 	if rt.lastPort == 0 {
 		return 0, Anything
@@ -258,7 +258,7 @@ type Adopted struct {
 	Of       map[decode.Addr]int // index into Profiles
 }
 
-// Adopt gives addresses profiles of their own, in the place of those that an earlier call gave.
+// Adopt sets the adopted profiles of addresses, which replace those of an earlier call.
 func (rt *Router) Adopt(a *Adopted) {
 	rt.adopted, rt.own = a, nil
 	if a != nil {

@@ -90,7 +90,7 @@ const (
 	maxOneReason = 4
 )
 
-// discarded gives the reason of a discarded packet, and remembers what the device calls it, for Learned.
+// discarded returns the reason of a discarded packet, and records the device's name of it for Learned.
 func (x *sflowState) discarded(node uint32, agent *decode.Addr, reason uint32) uint8 {
 	why := x.sample.Why()
 	reason = sflow.BetterReason(reason, why)
@@ -285,7 +285,7 @@ func (x *sflowState) gaps(agent *decode.Addr, h *sflow.Datagram) uint32 {
 	return last.gaps
 }
 
-// last gives what is known of a source, nil if there is no place for it.
+// last returns the state of a source, nil if there is no place for it.
 func (x *sflowState) last(key sflowSource) *sflowLast {
 	l := x.sources[key]
 	if l == nil && len(x.sources) < maxSources {
@@ -295,7 +295,8 @@ func (x *sflowState) last(key sflowSource) *sflowLast {
 	return l
 }
 
-// track follows the numbers of the source of s, and gives what was known of it; nil if there is no place for it.
+// track follows the sequence numbers of the source of s and returns its previous state, nil if there is no place for
+// it.
 func (x *sflowState) track(agent *decode.Addr, h *sflow.Datagram, s *sflow.Sample, gaps uint32) *sflowLast {
 	if s.Kind == sflow.Other {
 		return nil
@@ -335,8 +336,8 @@ func (x *sflowState) traffic(r *decode.Report) {
 	}
 }
 
-// sample fills in what the sample says of its packet, and of the hop of it, if that is wanted. It gives the number of reports that it appends of
-// the telemetry in the packet.
+// sample sets the sample's values of its packet, and with hop those of its hop. It returns the number of reports that
+// it appends for telemetry in the packet.
 func (d *Decoder) sample(b *decode.Batch, r *decode.Report, data []byte, hop bool) (n int) {
 	s, p := &d.sflow.sample, &d.sflow.packet
 	if r.Kind == decode.KindDrop {

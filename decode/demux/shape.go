@@ -55,7 +55,7 @@ type shape struct {
 	reckoned  bool // times stand beside latencies, which may be the difference of these, or in their place
 }
 
-// find gives the shape that data agrees with, nil if there is none.
+// find returns the shape that data agrees with, nil if there is none.
 func (x *shapes) find(data []byte) *shape {
 	for i, s := range x.list {
 		if s.agrees(data) {
@@ -227,7 +227,7 @@ func (d *Decoder) lazyFrame(b *decode.LazyBatch, p *packet.Packet, data []byte, 
 	return n
 }
 
-// memory gives an empty batch for the reports of one datagram.
+// memory returns an empty batch for the reports of one datagram.
 func (x *shapes) memory() *decode.Batch {
 	x.general.Reset()
 	return &x.general

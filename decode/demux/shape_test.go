@@ -12,8 +12,8 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// stacks gives datagrams with stacks as sinks send them, of every version and in every encapsulation that has shapes, and some
-// that have none.
+// stacks returns datagrams with stacks as sinks send them, of every version and in every encapsulation that has
+// shapes, and some that have none.
 func stacks(t testing.TB) (list [][]byte) {
 	t.Helper()
 	list = append(list,
@@ -53,7 +53,7 @@ func postcard05(nproto, flags byte, packet []byte) []byte {
 	return append(b, packet...)
 }
 
-// withTime gives a postcard another egress time.
+// withTime returns a postcard with another egress time.
 func withTime(postcard []byte, time ...byte) []byte {
 	b := slices.Clone(postcard)
 	copy(b[24:], time)
@@ -72,7 +72,7 @@ type twins struct{ lazy, general *Decoder }
 
 func newTwins(p Profile) twins { return twins{New(p), New(p)} }
 
-// lazyDecoders gives decoders with options that shapes have to know of.
+// lazyDecoders returns decoders with options that shapes have to know of.
 func lazyDecoders(t testing.TB) (list []twins) {
 	for _, d := range singles(t) {
 		list = append(list, newTwins(d.profile))
@@ -109,7 +109,8 @@ func sameReports(t testing.TB, d twins, records *decode.LazyBatch, batch *decode
 	return short
 }
 
-// normal gives a copy without the difference between no slice and an empty one, and without the memory that r keeps.
+// normal returns a copy without the difference between no slice and an empty one, and without the memory that r
+// keeps.
 func normal(r *decode.Report) decode.Report {
 	x := *r
 	if len(x.Hops) == 0 {

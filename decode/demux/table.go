@@ -54,7 +54,7 @@ func (t *table) add(w *packet.Where, r packet.Reader) {
 	}
 }
 
-// offer gives p to the readers of a list that want its number, until one finds something.
+// offer calls the readers of a list for the number of p, until one finds a report.
 func (d *Decoder) offer(list []entry, number uint16, b *decode.Batch, p *packet.Packet, data []byte, time int64) (n int) {
 	for i := range list {
 		e := &list[i]

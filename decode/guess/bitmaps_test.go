@@ -100,7 +100,7 @@ func grow(ip []byte, n int) {
 	}
 }
 
-// fill gives a hop what the recording does not have.
+// fill sets the values of a hop that the recording lacks.
 func fill(h *decode.Hop, now int64) {
 	set := func(f decode.HopField, give func()) {
 		if h.Has&f == 0 {
@@ -126,7 +126,7 @@ func vlan(x Sample) Sample {
 	return x
 }
 
-// ipv6 gives the outer packet an IPv6 header.
+// ipv6 replaces the header of the outer packet by one of IPv6.
 func ipv6(x Sample) Sample {
 	ip := x.Data[14:34]
 	header := []byte{0x60 | ip[1]>>4, ip[1] << 4, 0, 0, 0, 0, ip[9], 64}
@@ -138,7 +138,7 @@ func ipv6(x Sample) Sample {
 	return x
 }
 
-// moved gives the port of reports another one.
+// moved replaces the port of reports.
 func moved(x Sample, port uint16) Sample {
 	x.Data = slices.Clone(x.Data)
 	binary.BigEndian.PutUint16(x.Data[36:], port)

@@ -109,7 +109,7 @@ var families = map[decode.Format][2]string{
 	decode.TelemetryReport: {"telemetry reports", "profile auto reads them"},
 }
 
-// family gives the usual name of a format, and what reads it. 0 is none that is known.
+// family returns the usual name of a format and of its reader. The format 0 is unknown.
 func family(f decode.Format) [2]string {
 	if names, ok := families[f]; ok {
 		return names

@@ -69,7 +69,7 @@ func Builtin() (list []demux.Profile) {
 	return list
 }
 
-// at gives trials of the profiles that read reports or INT-path probes, which look for them at one more port.
+// at returns trials of the profiles that read reports or INT-path probes, which look for them at one more port.
 func (g *Guesser) at(port uint16) []*trial {
 	if list, ok := g.ports[port]; ok {
 		return list
@@ -139,8 +139,8 @@ func assigned(protocol uint16) bool {
 	return packet.Announced(protocol) || protocol == 0x6558 || protocol == 0x88be || protocol == 0x22eb
 }
 
-// Hidden gives the protocol number of GRE under which s holds INT for which p does not look; 0 without. As everywhere, all of it has to be
-// read: the number alone shows nothing.
+// Hidden returns the protocol number of GRE under which s holds INT that p ignores, or 0. As everywhere, all of it
+// has to be read: the number alone shows nothing.
 func (g *Guesser) Hidden(p *demux.Profile, s *Sample) uint16 {
 	if protocol := g.hidden(g.trial(p), s); protocol != 0 {
 		return protocol
@@ -193,7 +193,7 @@ func (g *Guesser) reading(p *demux.Profile, s *Sample) reading {
 	return r
 }
 
-// trial gives that of p.
+// trial returns the trial of p.
 func (g *Guesser) trial(p *demux.Profile) *trial {
 	for _, t := range g.trials {
 		if alike(t.profile, p) {

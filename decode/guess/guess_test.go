@@ -108,7 +108,7 @@ func (f *follower) step() []Change {
 	return changes
 }
 
-// names gives the profiles that are named, without repetition.
+// names returns the profiles that are named, without repetition.
 func names(list []Finding) (out []string) {
 	for i := range list {
 		for _, p := range list[i].Profiles {
@@ -260,7 +260,7 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// to gives the UDP frames of list that go to one port another one.
+// to replaces the destination port of the UDP frames of list to one port.
 func to(list []Sample, from, port uint16) []Sample {
 	list = slices.Clone(list)
 	for i := range list {

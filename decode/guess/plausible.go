@@ -129,7 +129,7 @@ func between(from, to uint64, bits uint8) int64 {
 	return int64((to-from)<<(64-bits)) >> (64 - bits)
 }
 
-// result gives the share that passed in the worst test, and whether clocks go as fast as that of receipt.
+// result returns the share that passed in the worst test, and whether clocks go as fast as that of receipt.
 func (p *plausibility) result() (share float64, clock int) {
 	share = 1
 	for _, t := range p.tests {

@@ -57,7 +57,7 @@ func (t *trial) explains(s *Sample) bool {
 	return r.found()
 }
 
-// read gives what the profile makes of s, and its reports, which are valid until the next call.
+// read returns the profile's reading of s, and its reports, which are valid until the next call.
 func (t *trial) read(s *Sample) (reading, []*decode.Report) {
 	t.batch.Reset()
 	payload := 0

@@ -205,7 +205,7 @@ func (w *Watch) Read(src decode.Addr, n uint64) {
 	}
 }
 
-// Add gives a sample of what [Watch.Unread] counted. It copies what it keeps.
+// Add adds a sample of the frames that [Watch.Unread] counted. It keeps a copy.
 func (w *Watch) Add(x Sample) {
 	s := w.senders[x.Src]
 	if s == nil || len(s.samples) >= maxSamples || x.Time < s.rest {
@@ -362,7 +362,8 @@ func (s *sender) rested(now int64) {
 	s.beginRound(now + s.wait)
 }
 
-// reconsider gives up an adopted dialect when again and again another explains everything, and nothing speaks for it.
+// reconsider gives up an adopted dialect when another one explains everything in several rounds, and nothing supports
+// the adopted one.
 func (w *Watch) reconsider(s *sender, now int64, home func(decode.Addr) *demux.Profile) (changes []Change) {
 	s.note()
 	name, back := "", home(s.src).Name

@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// stream gives n datagrams of a recording from one address, some time apart, over and over.
+// stream returns n datagrams of a recording from one address, some time apart, over and over.
 func stream(t testing.TB, file string, src decode.Addr, n int, start, apart int64) (list []Sample) {
 	t.Helper()
 	from := datagrams(pcap(t, file))

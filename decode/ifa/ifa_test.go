@@ -26,14 +26,14 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// read gives the reports of an IP packet of length bytes, of which data was captured.
+// read returns the reports of an IP packet of length bytes, of which data was captured.
 func read(b *decode.Batch, f Packets, data []byte, length int) int {
 	var p packet.Packet
 	p.Frame(packet.LinkRaw, data, length)
 	return f.NewReader().Read(b, &p, data)
 }
 
-// line gives the report of a packet as JSON without what all have, "" without one.
+// line returns the report of a packet as JSON without what all have, "" without one.
 func line(t testing.TB, f Packets, data []byte, length int) string {
 	t.Helper()
 	var b decode.Batch

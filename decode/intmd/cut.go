@@ -113,8 +113,8 @@ func (d *Decoder) cut10(r *decode.Report, h []byte, p *Place, length int) decode
 	return decode.V10
 }
 
-// cut2 reads the first bytes h of a header of 2.x, of which length are announced. It gives no version if there is none of
-// it, or if it is rejected.
+// cut2 reads the first bytes h of a header of 2.x, of which length are announced. It returns 0 if h is empty, or if
+// the header is rejected.
 func (d *Decoder) cut2(r *decode.Report, h []byte, p *Place, length int) decode.Version {
 	if len(h) == 0 {
 		r.Flags |= decode.Truncated
@@ -155,8 +155,8 @@ func (d *Decoder) cut2(r *decode.Report, h []byte, p *Place, length int) decode.
 	return decode.V21
 }
 
-// checks2 holds the fields of an INT-MD header of 2.x against each other and against n, the size of its stack. It gives
-// the plan of its bitmap, the size of a block, the number of blocks, and how much longer the last one is.
+// checks2 holds the fields of an INT-MD header of 2.x against each other and against n, the size of its stack. It
+// returns the plan of its bitmap, the size of a block, the number of blocks, and how much longer the last one is.
 func (d *Decoder) checks2(r *decode.Report, h []byte, p *Place, n int) (plan *packet.Plan, stride, hops, source int, ok bool) {
 	be := binary.BigEndian
 	// Ver 4, D 1, E 1, M 1, reserved 12, Hop ML 5, remaining hops 8, bitmap 16, domain 16

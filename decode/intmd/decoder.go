@@ -51,7 +51,7 @@ func (d *Decoder) accepts1(typ uint8, p *Place) bool {
 	return (typ == stack || typ == TypeDestination) && p.Carrier == TCPUDP && d.opts.Versions&(V05|V10) != 0
 }
 
-// accepts2 gives what the type of a shim of 2.x is, and whether it can have it.
+// accepts2 returns the type of a shim of 2.x, and whether it is valid.
 func (d *Decoder) accepts2(shim uint32, typ uint8, p *Place) (_, npt uint8, ok bool) {
 	switch p.Carrier {
 	case TCPUDP:
@@ -157,8 +157,8 @@ func (d *Decoder) decode10(r *decode.Report, data []byte, p *Place, length int) 
 	return accept(r, data, p, length, decode.V10)
 }
 
-// checks10 holds the fields of a header of 1.0 against each other and against the size of its stack. It gives the plan of
-// its bitmap and the number of blocks.
+// checks10 holds the fields of a header of 1.0 against each other and against the size of its stack. It returns the
+// plan of its bitmap and the number of blocks.
 func (d *Decoder) checks10(r *decode.Report, h []byte, p *Place, bitmap uint16, stack int) (plan *packet.Plan, hops int, ok bool) {
 	layout := packet.INT10
 	if d.opts.WideTimes {

@@ -39,7 +39,7 @@ func (m *Marks) Names() (names []string) {
 	return names
 }
 
-// hexText gives v with 0x and at least so many digits.
+// hexText returns v with 0x and at least so many digits.
 func hexText(v uint64, digits int) string {
 	s := strconv.FormatUint(v, 16)
 	for len(s) < digits {

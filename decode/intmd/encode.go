@@ -53,7 +53,7 @@ const (
 	tailLen    = 4 // of 0.5
 )
 
-// layout gives the widths of the metadata.
+// layout returns the widths of the metadata.
 func (h *Header) layout() packet.Layout {
 	switch {
 	case h.Layout != packet.INT2:
@@ -123,7 +123,7 @@ func (h *Header) appendShim(dst []byte, words uint32) []byte {
 	return be.AppendUint32(dst, shim)
 }
 
-// flags1 gives C and E of 0.5 and 1.0 in their place in the first byte.
+// flags1 returns C and E of 0.5 and 1.0 in their place in the first byte.
 func (h *Header) flags1() (f uint32) {
 	if h.Flags&decode.Copy != 0 {
 		f |= 2
@@ -134,7 +134,7 @@ func (h *Header) flags1() (f uint32) {
 	return f
 }
 
-// flags2 gives D, E and M of 2.x in the lowest bits.
+// flags2 returns D, E and M of 2.x in the lowest bits.
 func (h *Header) flags2() (f uint32) {
 	if h.Flags&decode.Discard != 0 {
 		f |= 4

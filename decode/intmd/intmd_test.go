@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// bytesOf gives a vector ("int10-tcp@54": from byte 54 on) or hex, with changes "47:06" of single bytes applied.
+// bytesOf returns a vector ("int10-tcp@54": from byte 54 on) or hex, with changes "47:06" of single bytes applied.
 func bytesOf(t testing.TB, in string, changes ...string) []byte {
 	t.Helper()
 	name, from, _ := strings.Cut(in, "@")

@@ -98,7 +98,7 @@ const FANTDomain = 0xfa17
 // the checksum complement.
 var FANT = Domain{ID: FANTDomain, Layout: packet.INT2FANT}
 
-// domain gives the description of an id, nil if there is none. The id 0 is that of the specification.
+// domain returns the description of an id, nil if there is none. The id 0 is that of the specification.
 func (o *Options) domain(id uint16) *Domain {
 	for i := range o.Domains {
 		if id != 0 && o.Domains[i].ID == id {

@@ -94,7 +94,7 @@ func (s *stack) read(r *decode.Report, base int) bool {
 	return true
 }
 
-// count gives the number of nodes of which at least one value was captured, and whether all of them fit.
+// count returns the number of nodes of which at least one value was captured, and whether all of them fit.
 func (s *stack) count(r *decode.Report, base int) (n int, ok bool) {
 	captured, first := len(s.body), s.firstValue()
 	if !s.snapshots() {
@@ -144,8 +144,8 @@ func (s *stack) count(r *decode.Report, base int) (n int, ok bool) {
 	return n, true
 }
 
-// firstValue gives where in a node the first value ends that is more than padding. A snapshot stands behind all others,
-// so that one that is the first is whole only with its node.
+// firstValue returns where in a node the first value ends that is more than padding. A snapshot is behind all other
+// values, so that a first snapshot is whole only with its node.
 func (s *stack) firstValue() (end int) {
 	for bit := uint32(BitNodeID); bit&sized != 0; bit >>= 1 {
 		switch {

@@ -36,14 +36,14 @@ func packetWith(t testing.TB, options ...[]byte) []byte {
 	return packet.AppendUDP(b, 1111, 2222, 0)
 }
 
-// read gives the reports of an IPv6 packet of length bytes, of which data was captured.
+// read returns the reports of an IPv6 packet of length bytes, of which data was captured.
 func read(b *decode.Batch, data []byte, length int) int {
 	var p packet.Packet
 	p.Frame(packet.LinkRaw, data, length)
 	return IPv6{}.Read(b, &p, data)
 }
 
-// lines gives the reports of a packet as JSON without what all of them have.
+// lines returns the reports of a packet as JSON without what all of them have.
 func lines(t testing.TB, data []byte, length int) (list []string) {
 	t.Helper()
 	var b decode.Batch

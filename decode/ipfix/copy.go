@@ -53,8 +53,8 @@ func (p *past) alike(sum uint32) int {
 	return p.used
 }
 
-// twice looks for a message among those that came before, and remembers it if it is not there. It gives the place where it is, and that of a new one has
-// to be filled in. Messages without records are not looked for: -1.
+// twice searches for a message among earlier ones, and records it if it is new. It returns its place, which the
+// caller fills in for a new one. For messages without records it is -1.
 func (s *Session) twice(m *Message, d *domain, data []byte, now int64) (place int, twice Twice) {
 	stamped, records := s.stamped(m, data)
 	if !records {

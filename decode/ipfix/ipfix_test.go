@@ -20,7 +20,7 @@ import (
 	"github.com/hopscope/hopscope/internal/plain"
 )
 
-// hexFile gives the messages of a file of hexadecimal lines: a message begins with version 10 or 9.
+// hexFile returns the messages of a file of hexadecimal lines: a message begins with version 10 or 9.
 func hexFile(t testing.TB, name string) (list [][]byte) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
@@ -302,7 +302,7 @@ func TestWithdrawal(t *testing.T) {
 	}
 }
 
-// made gives messages of flows as routers send them: one template and 20 records a message.
+// made returns messages of flows as routers send them: one template and 20 records a message.
 func made(version uint16) (define []byte, list [][]byte, size int64) {
 	rnd := rand.New(rand.NewPCG(28, 5))
 	d := &decode.Template{Version: version, ID: 300, Fields: []decode.Element{{ID: 8, Length: 4}, {ID: 12, Length: 4}, {ID: 4, Length: 1}, {ID: 7, Length: 2}, {ID: 11, Length: 2},

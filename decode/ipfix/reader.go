@@ -79,8 +79,8 @@ func (rd *Reader) have(at, n int, field string) bool {
 	return false
 }
 
-// Start reads the header of the message in data[at:end], of which data may hold less. Where it gives false there are no sets. Offsets
-// of errors count from data[0].
+// Start reads the header of the message in data[at:end], of which data may hold less. If it returns false there are
+// no sets. Offsets of errors count from data[0].
 func (rd *Reader) Start(m *Message, data []byte, at, end int) bool {
 	be := binary.BigEndian
 	*rd = Reader{data: data, end: end}
@@ -117,7 +117,8 @@ func (rd *Reader) Start(m *Message, data []byte, at, end int) bool {
 	return true
 }
 
-// Next reads the next set into s. It gives false where there is none, or none that can be read: then Err says why, if there is a why.
+// Next reads the next set into s. It returns false if there is none, or none that can be read. Err then holds the
+// error, if any.
 func (rd *Reader) Next(s *Set) bool {
 	at := rd.pos
 	if rd.done || at == rd.end || !rd.have(at, 4, "set_id") {
@@ -177,7 +178,8 @@ func (ds *Definitions) fail(field string, at int, reason decode.Reason) bool {
 	return false
 }
 
-// Next reads the next template. It gives false where there is none, or none that can be read. Zeros at the end are padding.
+// Next reads the next template. It returns false if there is none, or none that can be read. Zeros at the end are
+// padding.
 func (ds *Definitions) Next(d *Definition) bool {
 	be := binary.BigEndian
 	if len(ds.b) < 4 || zeros(ds.b) {

@@ -89,8 +89,8 @@ func (r *Records) Start(t *Template, s *Set) {
 	}
 }
 
-// Next reads the next record. It gives false at the end, and where a length in the record passes it. What is shorter than every record is
-// padding.
+// Next reads the next record. It returns false at the end, and if a length in the record exceeds it. A rest shorter
+// than every record is padding.
 func (r *Records) Next() bool {
 	n := r.t.least
 	if len(r.b) < n {

@@ -40,8 +40,8 @@ type domain struct {
 	rates    map[uint64]uint32
 }
 
-// number gives the number of the first record of a message, and whether its records, or the message, have numbers. Numbers go on where nothing
-// is known to be lost.
+// number returns the number of the first record of a message, and whether its records, or the message, have numbers.
+// Numbers go on where nothing is known to be lost.
 func (d *domain) number(seq uint32) (n uint32, records, message bool) {
 	delta := seq - d.seq
 	d.skip = d.started && int32(delta) < 0

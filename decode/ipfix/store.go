@@ -131,7 +131,8 @@ type parkedSet struct {
 // Epoch changes when sessions that were given are no longer to be used.
 func (st *Store) Epoch() uint64 { return st.epoch.Load() }
 
-// Session returns the session of a source, nil where there is no room for another one. A caller keeps it until Epoch changes.
+// Session returns the session of a source, nil if there is no room for another one. A caller keeps it until Epoch
+// changes.
 func (st *Store) Session(src Source, now int64) *Session {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -226,7 +227,7 @@ func (s *Session) Template(m *Message, id uint16) *Template {
 // Empty reports whether the exporter never sent a template that is known.
 func (s *Session) Empty() bool { return len(s.templates) == 0 }
 
-// Define takes in a definition. It gives the template where it is new or another than before.
+// Define records a definition. It returns the template if it is new or has changed.
 func (s *Session) Define(m *Message, d *Definition) (t *Template, e decode.Error) {
 	k := templateKey{m.Version, d.ID, m.Domain}
 	old := s.templates[k]
@@ -657,7 +658,7 @@ func (st *Store) Figures() (f Figures) {
 	return f
 }
 
-// list gives all sessions.
+// list returns all sessions.
 func (st *Store) list() (list []*Session) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -706,7 +707,8 @@ func (st *Store) Status() (all []Status) {
 // Changes counts the templates that came, changed or left: what was saved is up to date as long as it is the same.
 func (st *Store) Changes() uint64 { return st.changed.Load() }
 
-// Fresh gives one value when templates came or changed since it gave the last one. It is for one goroutine.
+// Fresh returns a channel with one value if templates were added or changed since the last one. It is for one
+// goroutine.
 func (st *Store) Fresh() <-chan struct{} { return st.fresh }
 
 // Saved is a template for a later run.

@@ -106,7 +106,7 @@ func (o *Options) rate(a decode.Addr) (rate uint32) {
 	return rate
 }
 
-// delaySlot gives the slot of a delay, and the unit's nanoseconds.
+// delaySlot returns the slot of a delay, and the unit's nanoseconds.
 func delaySlot(e *decode.Element, o *Options) (s Slot, ns uint32, ok bool) {
 	const us = 1000
 	order := [4]Slot{MeanDelay, LeastDelay, MostDelay, SumDelay}

@@ -44,7 +44,7 @@ func add(list *[]attribute, m message) bool {
 	return true
 }
 
-// find gives the attribute with a key, the last of several, or nil.
+// find returns the attribute with a key, the last of several, or nil.
 func find(list []attribute, key string) *attribute {
 	for i := len(list) - 1; i >= 0; i-- {
 		if string(list[i].key) == key {

@@ -23,7 +23,7 @@ type value struct {
 	v      float64
 }
 
-// count gives what the reports of a request say of the interface, and how many packets dropped.
+// count returns what the reports of a request say of the interface, and how many packets dropped.
 func count(t *testing.T, list []decode.Report) (c decode.Counters, drops uint32) {
 	t.Helper()
 	for i := range list {

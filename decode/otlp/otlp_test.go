@@ -62,7 +62,7 @@ func testDecoder(more ...Rule) *Decoder {
 	return New(Config{Rules: append(more, Builtin()...), Nodes: []string{"host.name"}, MemoryBytes: 1 << 20, Seed: 7})
 }
 
-// read gives copies of the reports of a request.
+// read returns copies of the reports of a request.
 func read(t *testing.T, d *Decoder, data []byte, at int64) (list []decode.Report, got Result) {
 	t.Helper()
 	var b decode.Batch

@@ -277,7 +277,7 @@ func (d *Decoder) placeOf(r *Rule) (at place, reason decode.Reason) {
 	return at, 0
 }
 
-// portAt gives the interface of a node, nil if there is no place for another one.
+// portAt returns the interface of a node, nil if there is no place for another one.
 func (d *Decoder) portAt(node uint32, host, name string) *port {
 	key := portKey{node, portOf(name)}
 	x := d.ports[key]
@@ -325,7 +325,8 @@ func (d *Decoder) notRead(name []byte, why string, n int) {
 	x.Points, x.Why = x.Points+uint64(n), why
 }
 
-// Unread gives the metrics of which nothing is counted by their names; "" stands for further ones. Any goroutine may call it.
+// Unread returns the metrics of which nothing is counted by their names; "" stands for further ones. Any goroutine
+// may call it.
 func (d *Decoder) Unread(f func(metric string, x Unread)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -175,7 +175,7 @@ type rules struct {
 	known map[string][]*Rule
 }
 
-// of gives the rules for a metric, in the order of the list.
+// of returns the rules for a metric, in the order of the list.
 func (x *rules) of(name []byte) (found []*Rule) {
 	if found, ok := x.known[string(name)]; ok {
 		return found

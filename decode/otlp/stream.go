@@ -44,7 +44,7 @@ type streams struct {
 	swept      int64
 }
 
-// find gives a stream, nil if there is no room for a new one. A stream that is new has seen nothing.
+// find returns a stream, nil if there is no room for a new one. A new stream has no point.
 func (t *streams) find(key uint64, now int64) *stream {
 	if s := t.of[key]; s != nil {
 		return s
@@ -203,7 +203,7 @@ type growth struct {
 	fell  bool // it was set, and n is not known
 }
 
-// grown gives the growth of a counter with the point at hand. Before is the time of the one before.
+// grown returns the growth of a counter with the point at hand. Before is the time of the one before.
 func (d *Decoder) grown(s *stream, news share, before uint64) (g growth) {
 	last, total := s.total, d.p.value
 	s.total = total

@@ -40,7 +40,7 @@ type message struct {
 // in is the message that f holds.
 func (m *message) in(f *field) message { return message{data: m.data, at: f.from, end: f.to} }
 
-// next reads a field. Where it gives false, the message has ended or is broken.
+// next reads a field. If it returns false, the message has ended or is broken.
 func (m *message) next(f *field) bool {
 	if m.at >= m.end {
 		return false

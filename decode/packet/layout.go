@@ -95,7 +95,7 @@ var countsOf = [...]decode.HopCount{
 // firstCount is the bit of the first of them.
 const firstCount = 9
 
-// counts gives what bitmap asks for.
+// counts returns the counts that bitmap requests.
 func counts(l Layout, bitmap uint16) (c decode.HopCount) {
 	if l != INT2FANT {
 		return 0

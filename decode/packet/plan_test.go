@@ -11,8 +11,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// twin reads a block the slow way, bit by bit, from the tables of the specifications. It gives the items that b holds
-// whole.
+// twin reads a block the slow way, bit by bit, from the tables of the specifications. It returns the items that b
+// holds whole.
 func twin(l Layout, bitmap uint16, b []byte) (h decode.Hop) {
 	if l == INT2Reversed {
 		l, bitmap = INT2, bits.Reverse16(bitmap)

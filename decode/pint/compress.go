@@ -186,7 +186,7 @@ func (l *Levels) powers(ratio uint64) []uint64 {
 	return levels
 }
 
-// logLinear gives every octave above the first ones 2ᵐ levels.
+// logLinear makes 2ᵐ levels of every octave above the first ones.
 func (l *Levels) logLinear() {
 	c := &l.config
 	if c.Max == 0 {
@@ -261,7 +261,7 @@ func (l *Levels) index() {
 	l.first[cells] = uint16(len(l.levels) - 1)
 }
 
-// below gives the code of the largest level that is not above v.
+// below returns the code of the largest level that is not above v.
 func (l *Levels) below(v uint64) uint32 {
 	e := uint(bits.Len64(v|1<<l.mantissa)) - (l.mantissa + 1)
 	cell := e<<l.mantissa + uint(v>>(e&63))

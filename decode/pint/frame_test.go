@@ -54,7 +54,7 @@ func be32(b []byte) uint32 {
 	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 }
 
-// read gives the report about a frame, or nil.
+// read returns the report about a frame, or nil.
 func read(t testing.TB, f Frames, link uint16, data []byte) *decode.Report {
 	t.Helper()
 	var p packet.Packet

@@ -12,10 +12,10 @@ import (
 // its own hash there. The switch that finds it once more than T times reports a loop. Either the packet has come
 // back, or hashes of different switches were equal T+1 times in a row.
 //
-// The steps are as follows. (1) If the digest is h(s, packet), the switch reports when the counter is T, and counts
-// when it is below. (2) If hop i replaces by g(packet, i), the digest becomes h(s, packet) and the counter 0, also if
-// hop i has just counted. The algorithm as it is printed replaces only while the counter is 0 (line 7: "if c > 0 then
-// the digest is no longer changed"). It has twice the false alarms for T = 1, and finds a loop sooner:
+// The first step is: if the digest is h(s, packet), the switch reports when the counter is T, and counts when it is
+// below. The second step is: if hop i replaces by g(packet, i), the digest becomes h(s, packet). The counter becomes
+// 0, also if hop i has just counted. The algorithm as it is printed replaces only while the counter is 0 (line 7: "if
+// c > 0 then the digest is no longer changed"). It has twice the false alarms for T = 1, and finds a loop sooner:
 // [Loops.PrintedFalseAlarm] and the figure "loops" of hopscope-bench pint have both. The paper leaves open what the
 // first hop does, and what happens to a packet that was reported. Here the first hop does not compare: nothing is in
 // the packet yet, and zeros would be the hash of some switch. A reported packet goes on as if the counter could not

@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// walk sends a packet over a path and gives the hop at which a loop is first reported, or 0.
+// walk sends a packet over a path and returns the hop at which a loop is first reported, or 0.
 func walk(l *Loops, id uint32, path []uint32) int {
 	digest := uint64(0)
 	for i, node := range path {

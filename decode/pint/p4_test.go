@@ -115,7 +115,7 @@ func loadTables(t *testing.T, text string) *program {
 	return p
 }
 
-// apply gives the entry for a key.
+// apply returns the entry for a key.
 func (p *program) apply(table string, key uint64) (entry, bool) {
 	for _, e := range p.tables[table] {
 		if e.from <= key && key <= e.to {

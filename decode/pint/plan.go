@@ -73,7 +73,7 @@ type Values struct {
 // UtilizationUnit is the Utilization of a link that is just full.
 const UtilizationUnit = 1 << 16
 
-// named gives the value with the name that a query asks for.
+// named returns the value with the name that a query asks for.
 func (v *Values) named(name string) uint64 {
 	switch name {
 	case NodeValue:

@@ -57,7 +57,7 @@ var tofinoHashes = sync.OnceValue(func() *tofinoTables {
 })
 
 // Tofino is the scheme of Tofino-PINT. With high, the hardware chooses the layer by the upper half of the CRC of the
-// packet id. [Scheme.Known] reports whether the tables have the hashes of a packet.
+// packet id. Whether the tables have the hashes of a packet is reported by [Scheme.Known].
 func Tofino(high bool) *Scheme {
 	c := Config{Hash: HashCRC, Bits: 32, Instances: 1, Tau: .5, P: []float64{.125}}
 	if high {

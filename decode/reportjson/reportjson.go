@@ -414,8 +414,8 @@ func appendShort(b []byte, v uint64) []byte {
 	return binary.LittleEndian.AppendUint64(b, (digits|zeros)>>leading)[:len(b)+8-leading/8]
 }
 
-// eightDigits gives the digits of a number below 1e8 as the bytes of a word, the first one the lowest. Halves, quarters and digits are divided at
-// once, each by a multiplication that is exact in its range.
+// eightDigits returns the digits of a number below 1e8 as the bytes of a word, the first one the lowest. Halves,
+// quarters and digits are divided at once, each by a multiplication that is exact in its range.
 func eightDigits(v uint64) uint64 {
 	high := v / 1e4
 	v = high | (v-high*1e4)<<32

@@ -157,8 +157,8 @@ func (rd *Reader) cut() {
 	rd.Cut, rd.Gone, rd.left = true, min(rd.left, room), 0
 }
 
-// Start reads the header of the datagram in data[at:end], of which data may hold less. Where it gives false there are no samples.
-// Offsets of errors count from data[0].
+// Start reads the header of the datagram in data[at:end], of which data may hold less. If it returns false there are
+// no samples. Offsets of errors count from data[0].
 func (rd *Reader) Start(d *Datagram, data []byte, at, end int) bool {
 	be := binary.BigEndian
 	*rd = Reader{data: data, pos: at, end: end}
@@ -194,8 +194,8 @@ func (rd *Reader) Start(d *Datagram, data []byte, at, end int) bool {
 	return true
 }
 
-// Next reads the next sample into s. It gives false where there is none, or none that can be read: then Err says why, if there is a
-// why. A datagram may be followed by bytes that its number of samples does not count.
+// Next reads the next sample into s. It returns false if there is none, or none that can be read. Err then holds the
+// error, if any. A datagram may be followed by bytes that its number of samples does not count.
 func (rd *Reader) Next(s *Sample) bool {
 	if rd.left == 0 {
 		return false
@@ -305,7 +305,7 @@ func (rd *Reader) records(s *Sample, b []byte, at int, n uint32) bool {
 	return true
 }
 
-// record reads a record of a packet. It gives false for one that is not known, or that breaks its own rules: those are no error of the
+// record reads a record of a packet. It returns false for an unknown or invalid record, which is no error of the
 // sample.
 func (s *Sample) record(tag uint32, x []byte, at int) bool {
 	be := binary.BigEndian
@@ -421,7 +421,7 @@ func (s *Sample) text(to *[]byte, has Field, x []byte) bool {
 	return ok
 }
 
-// text reads a string and gives what is behind it and its padding.
+// text reads a string and returns the bytes behind it and its padding.
 func text(x []byte) (v, rest []byte, ok bool) {
 	if len(x) < 4 {
 		return nil, nil, false

@@ -62,8 +62,8 @@ func DecodeProbe(r *decode.Report, etherType uint16, data []byte, length, base i
 }
 
 // readRoute reads the route: reserved 1, sr_length 1 (bytes of these two and of the entries), entries of 2, the type
-// of what follows 2. It gives the size of all that; 0 if there is nothing to read behind it, and then false if that is
-// because IPv4 follows.
+// of what follows 2. It returns the size of all that; 0 if there is nothing to read behind it, and then false if that
+// is because IPv4 follows.
 func readRoute(r *decode.Report, data []byte, length, base int) (n int, probe bool) {
 	if length < 4 {
 		r.Fail(decode.INTProbe, "sr_length", base+min(1, length), decode.Short)

@@ -28,8 +28,9 @@ const (
 	digestKnown = digestNeeds | digestHigh | digestLoop
 )
 
-// AddDigest reads the domain specific metadata x of a PINT digest, as ds states them, into r. Words of bits that are not known stand
-// behind the known ones and are kept as they are. It gives false for what is no digest, and then r has not changed.
+// AddDigest reads the domain specific metadata x of a PINT digest, as ds states them, into r. Words of bits that are
+// not known stand behind the known ones and are kept as they are. It returns false for what is no digest, and then r
+// has not changed.
 func AddDigest(r *decode.Report, ds uint16, x []byte) bool {
 	if ds&digestNeeds != digestNeeds || len(x) < 4*bits.OnesCount16(ds&digestKnown) {
 		return false

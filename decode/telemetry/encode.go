@@ -148,7 +148,7 @@ func Append10(dst []byte, h *Header) []byte {
 	return packet.AppendBlock(dst, packet.INT10, h.Metadata&MDTxUtilization, &h.Hop)
 }
 
-// flags3 gives D, Q and F in the three lowest bits.
+// flags3 returns D, Q and F in the three lowest bits.
 func flags3(f decode.Flags) uint32 {
 	return uint32(bits.Reverse8(uint8(f&(decode.Dropped|decode.Congested|decode.Tracked))) >> 5)
 }

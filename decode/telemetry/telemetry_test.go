@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// bytesOf gives vectors and hex ("tr10 45000000"), with changes "47:06" of single bytes applied.
+// bytesOf returns vectors and hex ("tr10 45000000"), with changes "47:06" of single bytes applied.
 func bytesOf(t testing.TB, in string, changes ...string) (b []byte) {
 	t.Helper()
 	for _, f := range strings.Fields(in) {
@@ -303,7 +303,7 @@ var good = []struct {
 		}}},
 }
 
-// read gives all reports of the payload, which starts at byte 5 of what the reader gets, with offsets from 0.
+// read returns all reports of the payload, which starts at byte 5 of what the reader gets, with offsets from 0.
 func read(rd *Reader, opts *Options, payload []byte, length int) (list []one) {
 	const at = 5
 	buf := append(make([]byte, at, at+len(payload)), payload...)

@@ -216,7 +216,8 @@ func (n *network) line(text string) (int, error) {
 	return n.port(strings.Replace(text, "=", ">", 1))
 }
 
-// routes gives the ports that lead from each node towards an edge on ways of the least cost, without what is down.
+// routes returns the ports that lead from each node towards an edge on paths of the least cost, without elements that
+// are down.
 func (n *network) routes(to int, down func(port int) bool, cost func(port int) float64) [][]int {
 	const far = 1e9
 	dist, done := make([]float64, len(n.nodes)), make([]bool, len(n.nodes))

@@ -221,7 +221,7 @@ func (s schedule) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
 func (s *schedule) Push(f any)   { *s = append(*s, f.(*flow)) }
 func (s *schedule) Pop() any     { f := (*s)[len(*s)-1]; *s = (*s)[:len(*s)-1]; return f }
 
-// scale gives flows their rates, so that the mean load of links is what the scenario asks for.
+// scale sets the rates of flows, so that the mean load of links is that of the scenario.
 func (x *world) scale() {
 	total, links, sum := 0.0, 0.0, 0.0
 	for i := range x.net.ports {
@@ -266,7 +266,7 @@ func (x *world) loads() {
 	}
 }
 
-// route gives every flow its way at this time.
+// route sets the path of every flow at this time.
 func (x *world) route() {
 	n := x.net
 	now := x.now + 1e-6 // what changes at this time has changed
@@ -368,7 +368,7 @@ func (x *world) sway() {
 	}
 }
 
-// run lets the world go on until the end of a window and gives its datagrams in the order of their arrival.
+// run lets the world go on until the end of a window and returns its datagrams in the order of their arrival.
 func (x *world) run(until float64, each func(*datagram)) {
 	for x.now < until {
 		next := until

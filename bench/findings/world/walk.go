@@ -305,8 +305,8 @@ func (x *world) drop(node int, t float64, head *header, hopRecord record, reason
 	})
 }
 
-// send gives a report to the exporter of a node, with all that can happen to it there and on its way. Samplers
-// and policers hold reports of packets that arrived back, and let those of drops and of the first switch through.
+// send passes a report to the exporter of a node, with all that can happen to it there and on its way. Samplers and
+// policers hold reports of packets that arrived back, and let those of drops and of the first switch through.
 func (x *world) send(node int, t float64, of occasion, write func(b []byte, seq uint32) []byte) {
 	at := t + 200e-6 + 300e-6*x.r.Float64()
 	lost, twice := false, false

@@ -99,7 +99,7 @@ func layers(p []float64) string {
 	return strings.Join(s, ", ")
 }
 
-// receive takes packets until all hops are known, and gives how many were not after each.
+// receive reads packets until all hops are known and returns how many were unknown after each.
 func receive(s *pint.Scheme, eliminate bool, r *rand.Rand) (missing []uint8) {
 	var e pint.Eliminator
 	var p peeler

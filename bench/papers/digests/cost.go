@@ -90,7 +90,7 @@ func (b *bench) decodedCost(n *network) error {
 	return nil
 }
 
-// verify gives the nanoseconds that a digest takes.
+// verify returns the nanoseconds that a digest takes.
 func (b *bench) verify(n *network, scheme *pint.Scheme, hops int) (least, median float64, err error) {
 	our, err := newOurTracer(n, scheme, knowledge{links: true, routing: prior.Distance})
 	if err != nil {
@@ -168,7 +168,7 @@ func (b *bench) undecidedCost(n *network) error {
 // undecidedMost is how many digests a flow may take.
 const undecidedMost = 1000
 
-// times traces a flow several times and gives the least microseconds of every digest until the path is known.
+// times traces a flow several times and returns the least microseconds of every digest until the path is known.
 func (t *ourTracer) times(flow *traceOf) []float64 {
 	var least []float64
 	for n := range 5 {

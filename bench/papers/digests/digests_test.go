@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// row gives the row of a table whose first cells are these.
+// row returns the row of a table whose first cells are these.
 func (f *Figure) row(t *testing.T, table int, first ...string) []any {
 	t.Helper()
 rows:

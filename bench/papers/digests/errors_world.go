@@ -50,7 +50,7 @@ func (w *errorWorld) connect(links [][2]int32) {
 	}
 }
 
-// distances gives the hops from each node to one.
+// distances returns the hops from each node to one.
 func (w *errorWorld) distances(to int32) []uint8 {
 	if w.dist[to] == nil {
 		w.dist[to] = hopsFrom(w.peers, to)
@@ -174,7 +174,7 @@ func (w *errorWorld) weighted(r *rand.Rand) {
 	}
 }
 
-// cheapest gives the cost from each node to one, by Dijkstra's algorithm, and the next node on the way.
+// cheapest returns the cost from each node to one, by Dijkstra's algorithm, and the next node on the way.
 func (w *errorWorld) cheapest(to int32) (best []float64, next []int32) {
 	best, next = make([]float64, w.nodes), make([]int32, w.nodes)
 	for i := range best {

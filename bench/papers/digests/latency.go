@@ -279,7 +279,7 @@ type latencyRun struct {
 	seen     [latencyHops][]uint64
 }
 
-// run gives the error of each quantile with values that are not coded, and then with each variant.
+// run returns the error of each quantile with values that are not coded, and then with each variant.
 func (e *latencyRun) run(r *rand.Rand) ([][]float64, error) {
 	methods := make([]latencyMethod, len(e.variants))
 	for i, v := range e.variants {

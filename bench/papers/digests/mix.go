@@ -105,8 +105,8 @@ func (b *bench) mix() error {
 	return nil
 }
 
-// measureWidths traces the path in each way to use 8 bits, and gives the ways with the packets that they take, and which
-// takes fewest.
+// measureWidths traces the path with each use of 8 bits. It returns these uses with their numbers of packets, and the
+// best one.
 func (m *mixBench) measureWidths() (measured []querymix.Width, best querymix.Width, err error) {
 	best = mixWidths[0]
 	t := table{
@@ -166,7 +166,7 @@ func (m *mixBench) plans(measured []querymix.Width, best querymix.Width) ([]mixP
 	return rows, nil
 }
 
-// compareMixed gives the figures of a row, each beside the difference to the first row, which base keeps.
+// compareMixed returns the figures of a row, each beside the difference to the first row, which base keeps.
 func compareMixed(results []mixed, base *[4]float64) (cells []any) {
 	for k, pick := range []func(*mixed) float64{
 		func(r *mixed) float64 { return r.packets },
@@ -274,7 +274,7 @@ func (m *mixBench) automatic(widths []querymix.Width, within float64) (*pint.Pla
 	return pintplan.With(found, queries)
 }
 
-// describePlans gives the width of the path and the shares of the queries.
+// describePlans returns the width of the path and the shares of the queries.
 func describePlans(plans []*pint.Plan) []any {
 	width, shares := "", map[string]float64{}
 	for _, p := range plans {

@@ -69,7 +69,7 @@ type At struct {
 //go:embed commands.txt
 var Commands string
 
-// Command gives the command that writes a file, or "".
+// Command returns the command that writes a file, or "".
 func Command(file string) string {
 	for line := range strings.Lines(Commands) {
 		if name, command, _ := strings.Cut(strings.TrimSpace(line), " "); name == file {
@@ -82,7 +82,7 @@ func Command(file string) string {
 // Read gives the result of a file of bench/results, or an error that is fs.ErrNotExist.
 type Read func(file string) (*harness.Result, error)
 
-// Ours gives what stands at a place.
+// Ours returns the text at a place.
 func (a At) Ours(read Read) (float64, error) {
 	r, err := read(a.File)
 	if err != nil {
@@ -161,7 +161,7 @@ func number(cell any) (float64, error) {
 // Within reports whether a figure is what the published one can be.
 func (v *Value) Within(ours float64) bool { return ours >= v.Low && ours <= v.High }
 
-// Judge gives the state of an item, and the figures of its values: NaN where its file is not there.
+// Judge returns the state of an item, and the figures of its values: NaN if its file is missing.
 func (i *Item) Judge(read Read) (state State, ours []float64, err error) {
 	if len(i.Values) == 0 {
 		if i.Test != "" {
