@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestDeps holds the border of the room: what inference says follows from its arguments alone, so that a recording and
-// a seed give the same findings again.
+// TestDeps holds the border of the room. The results of inference follow from its arguments alone, so that a recording
+// and a seed give the same findings again.
 func TestDeps(t *testing.T) {
 	const module = "github.com/hopscope/hopscope/"
 	allowed := []string{module + "inference", module + "decode", module + "sketches"}

@@ -2,8 +2,8 @@ package inference
 
 import "github.com/hopscope/hopscope/decode"
 
-// Finding is a statement that something is wrong, from its start to its end. It is published when it starts, when its severity rises,
-// when it is about another element, when it rests or is back, and when it ends; ID stays the same.
+// Finding is a statement that something is wrong, from its start to its end. It is published at its start and end, when
+// its severity rises, when its element changes, and when it rests or is back. Its ID stays the same.
 //
 // A finding is one of three things. Most stand for themselves. If several have one cause, the cause is a finding of its
 // own. It counts them as its Evidence and names the Element that explains them; each of them names it as its Cause.

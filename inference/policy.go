@@ -21,7 +21,8 @@ type Ports struct{ First, Last uint16 }
 func (p Ports) has(port uint16) bool { return p == Ports{} || p.First <= port && port <= p.Last }
 
 // PolicyRule states which ways the flows that it matches may take. It lists nodes that a path has to pass in their
-// order, nodes that it must not pass, and whole paths of which it has to be one. All conditions of a rule have to hold.
+// order, and nodes that it must not pass. It also lists whole paths, of which it has to be one. All conditions of a
+// rule have to hold.
 type PolicyRule struct {
 	Name               string
 	Src, Dst           netip.Prefix // not valid: any address

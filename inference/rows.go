@@ -52,8 +52,8 @@ func (e *ExporterStats) Add(o *ExporterStats) {
 	e.Sequenced = e.Sequenced || o.Sequenced
 }
 
-// FlowLoss compares what the first and the last switch on a flow's way reported of its packets, as far as it was settled
-// in a window. A packet that a switch dropped and reported is not lost in this sense.
+// FlowLoss compares the reports of a flow's packets by the first and the last switch on its way. It counts packets that
+// were settled in a window. A packet that a switch dropped and reported is not lost in this sense.
 type FlowLoss struct {
 	Flow    decode.FlowKey
 	Packets uint64   // that the first switch reported

@@ -189,7 +189,7 @@ type ExporterKey struct {
 
 // ExporterStats holds the statistics of one exporter in one window. Unless it restarted its count, its numbers since
 // the first are the sum of four counts. These are its reports here (without duplicates), the lost ones, those still
-// provisional at the end of the last window, and those missed while the collector was down.
+// provisional at the end of the last window, and those missed while no collector ran.
 type ExporterStats struct {
 	ExporterKey
 	Reports uint64 // that came, copies included

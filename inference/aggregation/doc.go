@@ -4,9 +4,9 @@
 //
 // # Values of hops
 //
-// A digest holds the compressed value of one hop, the last one that wrote to it; the decoder finds out by hashing which hop that was. A
-// pool adds the value to a sketch that belongs to the flow and the hop and has a fixed number of bytes, 100 by default. The values can be latencies, queue lengths or
-// anything else for which there is a [Code].
+// A digest holds the compressed value of one hop, the last one that wrote to it. The decoder finds by hashing which hop
+// that was. A pool adds the value to a sketch of the flow and the hop, with a fixed number of bytes, 100 by default.
+// The values can be latencies, queue lengths or anything else for which there is a [Code].
 //
 // # Quantiles
 //
@@ -25,8 +25,8 @@
 //
 // # Frequent values
 //
-// A sketch of kind [Frequent] is the algorithm Space-Saving, with 18 counters of 32 bits in 100 bytes. Every code that more
-// than 1/18 of the digests have is in its list, and no count is wrong by more than 1/18 of all digests.
+// A sketch of kind [Frequent] is the algorithm Space-Saving, with 18 counters of 32 bits in 100 bytes. Every code of
+// more than 1/18 of the digests is in its list. No count is wrong by more than 1/18 of all digests.
 //
 // # Windows
 //
@@ -44,9 +44,9 @@
 // long as all switches use the same hash of the packet id to round; see [github.com/hopscope/hopscope/decode/pint.Levels]. How a
 // switch averages the utilisation of its link is [github.com/hopscope/hopscope/decode/pint.Line].
 //
-// A [FlowLoad] covers a window of time in four panes of equal length, and answers with the largest and the mean value of the
-// window. The mean is right on average. The largest value is too high by up to the distance between two codes, because
-// among many packets there are some whose value was rounded up.
+// A [FlowLoad] covers a window of time in four panes of equal length, and answers with the largest and the mean value
+// of the window. The mean is right on average. The largest value is too high by up to the distance between two codes,
+// because the values of some of many packets were rounded up.
 //
 // Random choices follow from a seed, and time is an argument. A [Pool] has one owner and is not safe for concurrent use.
 package aggregation

@@ -7,10 +7,10 @@
 // # Costs
 //
 // Every finding fits some elements, each with a misfit. For example, the latency of interface 4:1 fits the interface
-// itself (0), the link behind it and the node, and less well the node behind the link. A blamed element costs its
+// itself (0), the link behind it and the node. It fits the node behind the link less well. A blamed element costs its
 // price, which is high for elements that seldom fail. A finding that it explains costs its misfit and its distance in
 // time: findings that begin together fit better than those minutes apart. The price is about 2 and most misfits are
-// less than 1, so two findings with an element in common cost less together than alone. Costs are negative logarithms
+// less than 1. So two findings with an element in common cost less together than alone. Costs are negative logarithms
 // of probabilities, up to a factor. Misfits and costs of time were counted: how often an element explained such a
 // finding rightly in such a way. Prices express how seldom elements fail, and were chosen by hand.
 //
@@ -42,7 +42,7 @@
 // network. The node behind an interface is learnt from the paths of flows ([Map]). A path change lists the hops that
 // flows moved to. Packets of one flow are seen in one place and in another. Coincidence in time alone suffices in two
 // cases. An exporter that is no node of the network, such as a host that sends probes, joins a change of paths if it
-// fell silent at that moment. So does a flow that is seen at one node alone and changes its way at that moment.
+// fell silent then. So does a flow that is seen at one node alone and changes its way at that moment.
 //
 // The direction of packets decides what follows from a place where they queue or get lost. Behind it they are fewer as long as
 // that lasts, whenever that shows, and those that waited come together and wait once more. Before it, where packets of many

@@ -202,7 +202,8 @@ func (s *Scene) best(fits []Fit) (e inference.Element, cost float64) {
 	return e, cost
 }
 
-// price is what makes an element unlikely to be the cause of what is seen: it seldom is one, and what it would bring is not there.
+// price returns the cost of blaming an element for the findings. It is high if the element seldom fails, and if the
+// symptoms that it would bring are absent.
 func (s *Scene) price(e inference.Element) float64 {
 	against, known := s.against[e]
 	if !known {

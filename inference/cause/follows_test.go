@@ -77,8 +77,8 @@ func TestFewerOnTheWay(t *testing.T) {
 	}
 }
 
-// TestUpstream: an interface that carries more on the way to an open cause is evidence of that, although others on its own path show
-// it as well.
+// TestUpstream: an interface that carries more on the way to an open cause is evidence of that. Others on its own path
+// show it as well.
 func TestUpstream(t *testing.T) {
 	s := flowing(t, []string{"interface 1:2", "interface 2:3"})
 	s.starts(at(inference.HighQueue, "interface 3:77"))

@@ -173,7 +173,8 @@ func (g *Grouper) observe(w *Window) (fresh []*Alone) {
 	return fresh
 }
 
-// born is the window in which the condition of a finding began, as far as the finding states it: a silence is found after a while.
+// born returns the window in which the condition of a finding began, as far as the finding states it. A silence is
+// found after a while.
 func (g *Grouper) born(f *inference.Finding) uint64 {
 	if f.Kind == inference.ExporterSilence && f.Value >= 1 && f.Value <= float64(g.Windows) {
 		return g.Windows - uint64(f.Value) + 1
@@ -383,10 +384,10 @@ const fewAgree = 2
 // mostPatience is for how many windows a finding waits at most for others that say why.
 const mostPatience = 4
 
-// patience is the number of windows for which a finding waits for others. A finding of missing traffic alone waits for one that gives
-// the reason: hops fall silent a window before the exporter that reported them does. So do flows, which locate their delay less
-// exactly than hops do. Digests that fit no path, and latencies in them, wait until more flows show which switch they have in common,
-// or have one alone in common.
+// patience is the number of windows for which a finding waits for others. A finding of missing traffic alone waits for
+// one that gives the reason. Hops fall silent a window before the exporter that reported them does. So do flows, which
+// locate their delay less exactly than hops do. Digests that fit no path, and latencies in them, wait until several
+// flows show their common switch, or one of them alone.
 func (a *Alone) patience() uint64 {
 	switch {
 	case a.Finding.Kind == inference.StrangeDigests || a.unexplained:
@@ -435,8 +436,9 @@ func (g *Grouper) saves(e inference.Element, list []*Alone) (saved float64, take
 	return saved, takes
 }
 
-// begunWith reports whether a finding begins soon enough before a window to have a cause with what begins in it. What begins much later explains
-// only what is at its place, and a change of paths in the past only what came by the flows that moved.
+// begunWith reports whether a finding begins soon enough before a window to have a cause with findings that begin in
+// it. A finding that begins much later explains only those at its own place. A past change of paths explains only
+// findings that came by the flows that moved.
 func (a *Alone) begunWith(begun uint64, e inference.Element) bool {
 	gap := a.before(begun)
 	if a.past {

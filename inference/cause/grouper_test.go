@@ -213,8 +213,8 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestCauseLives follows a cause: it is published when it starts, when it is another element, when it becomes worse and when it ends,
-// and keeps its id.
+// TestCauseLives follows a cause. It is published at its start and end, when its element changes, and when it becomes
+// worse. It keeps its id.
 func TestCauseLives(t *testing.T) {
 	s := newStage(t)
 	a := s.starts(at(inference.HighLatency, "interface 4:1"))

@@ -6,7 +6,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// bundles is a fabric in which nodes 1 and 2 have two links: interfaces 12 and 22 of node 1, and 11 and 21 of node 2.
+// bundles is a fabric in which nodes 1 and 2 have two links. These have interfaces 12 and 22 of node 1, and 11 and 21
+// of node 2.
 type bundles struct{ fabric }
 
 func (m bundles) Peers(h inference.HopKey) []uint32 {

@@ -176,8 +176,8 @@ func (s *Scene) mute(node uint32) bool {
 // Observation counts the places of one sort: those that show a sign, all of them, and those that do not show it although they would.
 type Observation struct{ Shown, Of, absent int }
 
-// Observe counts what the places of an element show. An interface counts if it reports or shows something. The signs of a node or a
-// link are absent only from the element itself, and as far as they are reported of nodes and links.
+// Observe counts the signs at the places of an element. An interface counts if it reports or shows something. The signs
+// of a node or a link can be absent only at the element itself, and if they are reported of nodes and links.
 func (s *Scene) Observe(e inference.Element) (out [NumWheres][NumSigns]Observation) {
 	for _, p := range places(e, s.Map) {
 		shown := s.Shown[p.Element]
@@ -222,8 +222,8 @@ type symptom struct {
 // with half a place added to both sides, so that nothing is certain.
 func (s *symptom) p() float64 { return (float64(s.shown) + .5) / (float64(s.of) + 1) }
 
-// Against returns the evidence of absent symptoms against an element, in nats: for the kind of cause that explains best what is there
-// and what is not. Nothing does where no kind of cause brings what is there.
+// Against returns the evidence of absent symptoms against an element, in nats. It is that of the kind of cause that
+// best explains the present and absent ones. It is 0 if no kind of cause brings the present ones.
 func (s *Scene) Against(e inference.Element) float64 {
 	o := s.Observe(e)
 	against, most := 0.0, 0.0

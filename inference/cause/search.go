@@ -76,8 +76,9 @@ func (p *problem) best() (set []int, cost float64) {
 	return set, cost
 }
 
-// claim looks for the elements that explain the findings that stand alone best together, and gives to each of these findings the one that it
-// belongs to. Findings that have no element in common are looked at by themselves; parts beyond the bounds are left to the greedy choice.
+// claim finds the elements that together best explain the findings that stand alone. It assigns each of these findings
+// to its element. Findings that have no element in common are examined separately. Parts beyond the bounds are left to
+// the greedy choice.
 func (g *Grouper) claim(items map[inference.Element][]*Alone) map[*Alone]inference.Element {
 	type candidate struct {
 		element inference.Element

@@ -63,8 +63,8 @@ func (r *run) add(w Window) {
 	r.t++
 }
 
-// TestQuiet has hops without a fault. At the one finding in a million windows that is wanted the expected number here is
-// 0.2; seven would have a probability of three in a billion.
+// TestQuiet has hops without a fault. One false finding in a million windows is accepted, so 0.2 are expected here.
+// Seven would have a probability of three in a billion.
 func TestQuiet(t *testing.T) {
 	found, windows := 0, 0
 	for k, sigma := range []float64{.3, .5, 1} {

@@ -83,8 +83,8 @@ func TestReturnIsNoFinding(t *testing.T) {
 	}
 }
 
-// TestOneReport has hops with one report a window, 120 of 400 of which get four hundred times as slow: half of them are found within ten
-// windows. Values wait for a free line with a probability of a half.
+// TestOneReport has hops with one report a window, 120 of 400 of which get four hundred times as slow. Half of them are
+// found within ten windows. Values wait for a free line with a probability of a half.
 func TestOneReport(t *testing.T) {
 	found, other := 0, 0
 	for hop := range uint64(400) {

@@ -5,7 +5,7 @@ import "math"
 // Floor returns what is added to the values of a hop besides the floor of its configuration.
 func (h *Hop) Floor() float64 { return h.floor }
 
-// SetFloor sets what is added to the values of a hop from now on, and moves what is remembered so that nothing seems to
+// SetFloor sets the floor that is added to the values of a hop from now on. It moves the state so that nothing seems to
 // happen then. It does nothing while a finding is open, and reports whether it did.
 func (h *Hop) SetFloor(cfg *Config, to float64) bool {
 	if h.open.Cause != none {

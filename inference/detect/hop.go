@@ -101,7 +101,8 @@ func (f *Finding) Late() uint64 {
 	return uint64(math.Round(math.Log(slow/fast) / (1/fast - 1/slow)))
 }
 
-// Usual is the value that was usual before a Rise or a Fall; of a Tail, the 99th percentile that would be usual beside the present 90th.
+// Usual returns the usual value before a Rise or a Fall. Of a Tail it is the 99th percentile that would be usual beside
+// the present 90th.
 func (f *Finding) Usual(cfg *Config) float64 {
 	return max(0, math.Exp(float64(f.base+f.beside))-cfg.Floor-f.floor)
 }
@@ -111,8 +112,8 @@ func (f *Finding) Worst(cfg *Config) float64 {
 	return max(0, f.Factor*math.Exp(float64(f.base+f.beside))-cfg.Floor-f.floor)
 }
 
-// Grave reports whether a finding needs attention soon: values that are a multiple of the usual ones, or as small a
-// part of them, or none at all.
+// Grave reports whether a finding needs attention soon. Its values are a multiple of the usual ones, or as small a part
+// of them, or there are none.
 func (f *Finding) Grave(cfg *Config) bool {
 	return f.Cause == Silent || f.Cause == Rise && f.Factor >= cfg.Grave || f.Cause == Fall && f.Factor <= 1/cfg.Grave
 }

@@ -55,8 +55,8 @@ func (h *Hop) recurrenceOf(s statistic) *recurrence { return &h.recurrences[s] }
 // Resting reports whether the hop is as usual at present, while a finding that came back before is still open.
 func (h *Hop) Resting() bool { return h.resting }
 
-// AsUsual reports whether what is open is not to be seen at present: the hop rests, or its last EndAfter windows are as they usually were. A finding
-// ends later than that, so that it does not begin anew with each lull.
+// AsUsual reports whether the condition of an open finding is absent at present. The hop rests, or its last EndAfter
+// windows are as usual. A finding ends later than that, so that it does not begin anew with each lull.
 func (h *Hop) AsUsual(cfg *Config) bool {
 	return h.resting || h.open.Cause <= Fall && h.open.Cause != none && h.age < uint32(cfg.Adopt) && h.back >= uint32(cfg.EndAfter)
 }

@@ -80,10 +80,10 @@ func (sc *scale) stray(c float32, b *contrast, slowly bool) {
 
 // limit returns the square of the limit of a contrast, for a false finding in the share of the windows in cfg. A
 // Weibull tail through the tail quantile exceeds the limit in that share. Its shape follows from the mean excess. Let L
-// = ln(1/share) / ln(1/tailShare). The limit of a normal law is L to the power of .64 times the quantile, and that of
-// an exponential law L to the power of 1.1. Their mean excesses are .145 and .256 times the quantile. So the power is
-// shapeOf times that part, a little more than 4.4, since both are estimates. The excesses of a slow mean are few and
-// overlap, so that their mean is too low: its part is that of a normal law at least.
+// = ln(1/share) / ln(1/tailShare). The limit of a normal law is L^.64 times the quantile, and that of an exponential
+// law is L^1.1 times the quantile. Their mean excesses are .145 and .256 times the quantile. So the power is shapeOf
+// times that part, a little more than 4.4, since both are estimates. The excesses of a slow mean are few and overlap,
+// so that their mean is too low. So its part is that of a normal law at least.
 func (sc *scale) limit(cfg *Config, b *contrast, factor float32) float32 {
 	l := sc.least() * float32(math.Exp(float64(min(shapeOf*max(sc.part(), b.part), shapeMost)*cfg.reach)))
 	l *= l * factor

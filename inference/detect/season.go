@@ -75,7 +75,8 @@ func (h *Hop) turn(at *Moment) {
 	}
 }
 
-// excuse takes off a value what the last two visits of its time of hour or day had as well: what comes back is no news.
+// excuse subtracts from a value the part that the last two visits of its time of hour or day had as well. A recurring
+// deviation is usual.
 func (x *seasonal) excuse(s *series, y float32, judged bool) float32 {
 	ref := s.mean[reference]
 	for k := range x.sum {

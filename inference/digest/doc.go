@@ -25,6 +25,7 @@
 //
 // # Bounds
 //
-// Memory is what the [Config] says: that of paths is bounded by their models, that of sketches by their pools, and that of sprayed flows by
-// SprayBytes. A flow has at most two states while plans change. [Reader.Forget] frees both when the flow leaves the table.
+// Memory is bounded by the [Config]: that of paths by their models, that of sketches by their pools, and that of
+// sprayed flows by SprayBytes. A flow has at most two states while plans change. [Reader.Forget] frees both when the
+// flow leaves the table.
 package digest

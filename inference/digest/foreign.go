@@ -22,11 +22,11 @@ const (
 // is 22 sixteenths of what is in it.
 const WindowMemory = mostForeign * (int64(unsafe.Sizeof(foreign{})) + 64 + mostForeignDigests*int64(unsafe.Sizeof(foreignDigest{}))*22/16)
 
-// foreign holds the digests of a flow in a window that no walk over the links of the map explains between the ends of
-// its known path. However many paths the flow uses at once, they are strange. But a flow that has begun to enter or
-// leave elsewhere has such digests, too, and so has one at whose place the map is wrong. So a flow is published only if
-// other digests, since the first of them, confirm all hops of the known path. The rest are judged like digests that are
-// not known to be foreign.
+// foreign holds the strange digests of a flow in a window. No walk over the links of the map explains them between the
+// ends of its known path. They stay strange however many paths the flow uses at once. But a flow that has begun to
+// enter or leave elsewhere has such digests, too. So has one at whose place the map is wrong. So a flow is published
+// only if other digests, since the first of them, confirm all hops of the known path. The rest are judged like digests
+// that are not known to be foreign.
 type foreign struct {
 	flow   decode.FlowKey
 	agreed uint64 // hops

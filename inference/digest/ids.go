@@ -14,9 +14,9 @@ const (
 	fewIDs  = 16 // places that are few: so many at most are taken by 64 ids at random less than once in 10^23 rounds
 )
 
-// idCount counts the packet ids of a flow by the places that a hash gives them. Ids choose the hops that write. If few
-// ids come again and again, as of a tunnel with constant outer headers, the hops that write for none of them are not
-// measured.
+// idCount counts the packet ids of a flow by the places that a hash gives them. Ids choose the hops that write. A
+// tunnel with constant outer headers has few ids that come again and again. Then hops that write for none of them are
+// not measured.
 type idCount struct {
 	places  uint64
 	written uint64 // hops that wrote, of a flow with few ids

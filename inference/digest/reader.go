@@ -145,7 +145,8 @@ func New(c Config, slots int, seed uint64) (*Reader, error) {
 	return d, nil
 }
 
-// flow gives what is kept of a flow in the table for the plan of a digest, in front of what is kept for another one.
+// flow returns the state of a flow in the table for the plan of a digest. It is put in front of the state for another
+// plan.
 func (d *Reader) flow(slot uint32, key *decode.FlowKey, coding decode.Coding, epoch uint8) *flow {
 	front := d.slots[slot]
 	if x := &d.flows[front]; front != 0 {

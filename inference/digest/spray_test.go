@@ -91,8 +91,8 @@ func (x *spraying) over(spines int) func() []uint32 {
 	return func() []uint32 { return []uint32{0, 100 + uint32(x.r.IntN(spines)), 1} }
 }
 
-// A flow that is sprayed over several paths has all of them, each with its share, and is neither strange nor does it change its
-// path.
+// A flow that is sprayed over several paths has all of them, each with its share. It is not strange and does not change
+// its path.
 func TestSprayed(t *testing.T) {
 	for _, spines := range []int{3, 4, 8, 16} {
 		for seed := range uint64(4) {

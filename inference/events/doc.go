@@ -39,17 +39,17 @@
 // all watched statistics, in powers of two. Package detect has the factor by which limits grow for a share of the
 // windows. Latencies and utilisation may rise, fall and stand still; queues may rise and stand still, but not at zero.
 //
-// A hop is learning for 360 windows, and for 2160 if it had a finding and came back by itself in that time. Findings that begin
-// then say so. The first findings of bursts and hourly jobs are such ones.
+// A hop is learning for 360 windows, and for 2160 if it had a finding and recovered by itself in that time. Findings
+// that begin then are marked as Learning. The first findings of bursts and hourly jobs are such ones.
 //
 // # Flows
 //
-// The latency of a flow, the sum over the hops on its path, is judged in the same way, since a small part of a hop's
-// packets leaves no trace in its statistics. The flow needs a place, which it keeps by staying among the busiest flows
-// of the windows. It also needs BusyReports values of each hop that reports latencies. Windows with fewer values are
-// left out, and so are those with a path that is unknown, not the only one, or changed. On another path a flow is
-// learnt anew. A finding lists the hops from which at least a quarter of the change comes. Package cause uses them to
-// group it with the findings of those hops.
+// The latency of a flow, the sum over the hops on its path, is judged in the same way. A flow that is a small part of a
+// hop's packets leaves no trace in the hop's statistics. The flow needs a place, which it keeps by staying among the
+// busiest flows of the windows. It also needs BusyReports values of each hop that reports latencies. Windows with fewer
+// values are left out, and so are those with a path that is unknown, not the only one, or changed. On another path a
+// flow is learnt anew. A finding lists the hops from which at least a quarter of the change comes. Package cause uses
+// them to group it with the findings of those hops.
 //
 // # Links
 //
@@ -62,11 +62,11 @@
 //
 // The losses of an exporter are weighed against the hypothesis that each of its reports is lost with a probability of
 // at most LossRatio. As many of the last windows count as speak most against it. Whatever the traffic, the mean time
-// until a false finding is at least a million windows at a true ratio of LossRatio, and longer below it. Losses are
+// until a false finding is at least a million windows at a true ratio of LossRatio. It is longer below it. Losses are
 // assumed to be independent: a single burst counts as much as the same number of reports lost one by one. Numbers that
 // may yet come are no loss. A number that was counted as lost and arrives late is taken back. A finding gives the ratio
-// and its lower bound. It ends when the loss is shown to be below a third of that bound, for which bursts need more
-// windows, 60 at most.
+// and its lower bound. It ends when the loss is shown to be below a third of that bound. Bursts need more windows for
+// that, 60 at most.
 //
 // Silence is judged by the lengths of earlier pauses of the exporter (see pauses.go). In each of its windows with
 // reports, the chance of a pause as long must be below one in a million. The history has at least SilenceHistory of
@@ -92,9 +92,9 @@
 //
 // # Bounds
 //
-// The configuration limits how many hops, flows and drop reasons are followed at the same time, and the tracker of
-// exporters how many of those there are. What does not fit is counted in [Stats]. Path changes are the exception: those
-// of flows for which there is no place become one finding without a flow.
+// The configuration limits how many hops, flows and drop reasons are followed at the same time. The tracker of
+// exporters limits these. Subjects beyond the limits are counted in [Stats]. Path changes are the exception: those of
+// flows for which there is no place become one finding without a flow.
 //
 // The detectors are deterministic: the same windows give the same findings with the same numbers.
 //

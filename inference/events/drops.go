@@ -135,7 +135,8 @@ func dropped(w *inference.Window, s *inference.DropStats) float64 {
 	return loss.AtLeast(int64(s.Count), all, lossLimit)
 }
 
-// ofProbe is the reason of a drop that an agent reports of a probe, which did not come or was not sent; 0 for all other drops.
+// ofProbe returns the reason of a drop that an agent reports of a probe, which did not come or was not sent. It is 0
+// for all other drops.
 func ofProbe(reason uint8, flow *decode.FlowKey) uint8 {
 	if (reason == inference.ProbeMissing || reason == inference.ProbeUnsent) && (inference.IsProbe(flow) || inference.IsSTAMP(flow)) {
 		return reason

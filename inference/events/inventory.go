@@ -96,8 +96,8 @@ func (d inventory) Step(w *inference.Window) {
 	})
 }
 
-// fine lists those of the busiest flows whose digests are as the map says. A digest holds a value of one hop at most, and a stack of INT one of
-// each: it says nothing of where digests are wrong.
+// fine lists those of the busiest flows whose digests agree with the map. A digest holds a value of one hop at most,
+// and an INT stack one of each, which does not show where digests are wrong.
 func fine(w *inference.Window) (list []survey.Fine) {
 	if len(w.Deviations) == 0 {
 		return nil

@@ -21,8 +21,8 @@ const (
 	// lossLast is the number of windows whose reports may accompany the losses of the present one. A number is counted
 	// as lost seconds after the reports around it came.
 	lossLast = 3
-	// fallen is the factor by which the ratio is below the finding's lower bound when the loss is over. fallenScore is
-	// the score that shows it. Otherwise one in a hundred would reach it by chance.
+	// fallen is the factor by which the ratio is below the finding's lower bound when the loss is over. The score that
+	// shows it is fallenScore. Otherwise one in a hundred would reach it by chance.
 	fallen      = 3
 	fallenScore = 4.6
 	// calmEnd is how many windows of that are enough where losses come in bursts, of which it takes many to see that there are fewer.

@@ -10,7 +10,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// fleetOf gives windows of a second with exporters 10.0.0.1 and so on, each with a hop, of which those are silent for which silent says so.
+// fleetOf returns windows of a second with exporters 10.0.0.1 and so on, each with a hop. Those for which silent is
+// true are silent.
 func fleetOf(n int, window int64, silent func(i int) bool) *inference.Window {
 	w := &inference.Window{Start: window * 1e9, End: (window + 1) * 1e9}
 	for i := range n {

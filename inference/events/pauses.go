@@ -52,7 +52,7 @@ func (p *pauses) add(length int) {
 }
 
 // tail is the extrapolation of a history. It holds the logarithm of the chance of a pause of at least 1, 2, 4 and so on
-// windows in both ways, and the weight of each way.
+// windows in both ways. It also holds the weight of each way.
 type tail struct {
 	log    [2][pauseLevels]float64
 	weight [2]float64

@@ -11,8 +11,8 @@ import (
 	"github.com/hopscope/hopscope/inference/events/subject"
 )
 
-// probes finds paths between agents whose probes are lost, come damaged, or take longer than before. A path keeps its losses over the epochs of plans, and
-// its delay is learnt anew in each, since its number may stand for another way then.
+// probes finds paths between agents whose probes are lost, come damaged, or take longer than before. A path keeps its
+// losses over the epochs of plans. Its delay is learnt anew in each, since its number may stand for another way then.
 type probes struct {
 	*subject.Table[probedKey, probed]
 	cfg detect.Config // of delays in the present window

@@ -154,7 +154,7 @@ func TestLossOfReportsIsNoLossOfPackets(t *testing.T) {
 	}
 }
 
-// Of the node with the id 0 are the reports of exporters that name it: those that name none say nothing of it, whatever they lose.
+// Exporters that name the node with the id 0 report for it. Losses of those that name none have no effect on it.
 func TestLossOfReportsOfNode0(t *testing.T) {
 	for name, x := range map[string]struct {
 		exporter inference.ExporterKey
@@ -241,8 +241,8 @@ func TestSilentState(t *testing.T) {
 	}
 }
 
-// A link that loses packets is one finding while it does: what it goes on losing is not put to its neighbour, whichever flows come by.
-// A neighbour that loses packets as well is found by those that did not pass the first.
+// A link that loses packets is one finding while it does. Its further losses are not attributed to its neighbour,
+// whichever flows come by. A neighbour that loses packets as well is found by flows that did not pass the first.
 func TestNeighboursOfALoss(t *testing.T) {
 	way := func(nodes ...uint32) (p []inference.HopKey) {
 		for _, n := range nodes {

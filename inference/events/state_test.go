@@ -73,8 +73,8 @@ func worldState(cfg subject.Config, windows int) []byte {
 	return d.AppendState(nil)
 }
 
-// smallState is the state after one window with something for each detector, all of it whole numbers, so that it is the
-// same on every processor.
+// smallState returns the state after one window with something for each detector. All of it is whole numbers, so that
+// it is the same on every processor.
 func smallState() []byte {
 	d := New(DefaultConfig())
 	d.Step(&inference.Window{End: 1, Drops: []inference.DropStats{{Node: 1, Reason: 80, Count: 3, Flow: flow(1)}},

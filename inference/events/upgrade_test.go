@@ -9,10 +9,10 @@ import (
 	"github.com/hopscope/hopscope/inference/state"
 )
 
-// TestUpgrade lets a detector go on from a state that version 2 wrote, as a member of a fleet does when it replaces an
-// older program. Open findings stay open under their ids. Findings of hops and of paths end with the next window, as
-// the detectors that found them are gone. All others go on as they would have. The older program refuses the new state
-// by its first byte, and begins anew.
+// TestUpgrade lets a detector go on from a state of version 2, as a member of a fleet does when it replaces an older
+// program. Open findings stay open under their ids. Findings of hops and of paths end with the next window, as the
+// detectors that found them are gone. All others go on as they would have. The older program refuses the new state by
+// its first byte, and begins anew.
 func TestUpgrade(t *testing.T) {
 	old, err := os.ReadFile("testdata/state-version-2.bin")
 	if err != nil {

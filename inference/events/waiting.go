@@ -8,8 +8,8 @@ import (
 )
 
 // Packets wait for each other on every line. On a line with few packets, now and then one packet waits for one other.
-// So the sending time of a packet is learnt from windows in which most packets found an empty queue and some found one
-// or two packets there. It is added to latencies before they are compared, so a change of less is ignored.
+// So the sending time of a packet is learnt from windows in which most packets found an empty queue. Some must have
+// found one or two packets there. It is added to latencies before they are compared, so a change of less is ignored.
 
 const (
 	fullPacket = 1500 // bytes

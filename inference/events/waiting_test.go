@@ -16,8 +16,9 @@ func summaryOf(v []uint64) inference.Summary {
 	return inference.Summary{Count: uint64(len(v)), P50: at(.5), P90: at(.9), P99: at(.99), Max: at(1)}
 }
 
-// waitWindow returns a window of a hop on which one packet of fifty waits for a part of another one's sending time, 1
-// ms for 1200 bytes. The argument extra is added to all latencies, and as many packets as burst are in front of all.
+// waitWindow returns a window of a hop on which one packet of fifty waits for a part of another one's sending time.
+// That is 1 ms for 1200 bytes. The argument extra is added to all latencies, and as many packets as burst are in front
+// of all.
 func waitWindow(r *rand.Rand, at int, count int, extra, burst uint64) *inference.Window {
 	var latencies, queues []uint64
 	for range count {

@@ -109,8 +109,9 @@ func (w *world) assembler() *Assembler {
 	return a
 }
 
-// TestAssembledFleet: windows are whole in the order of their labels, with what their slices published, and once all is published
-// they are what one process sees. A reader that goes on from a state, written behind whichever record, gives the same.
+// TestAssembledFleet: windows are whole in the order of their labels, with all that their slices published. Once all is
+// published they equal those of one process. A reader that goes on from a state, written behind whichever record, gives
+// the same.
 func TestAssembledFleet(t *testing.T) {
 	wholes, remade := 0, 0
 	for seed := range uint64(150) {

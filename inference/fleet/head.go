@@ -39,9 +39,9 @@ const (
 // Head says what a record is and where it belongs. A field that a kind does not need is zero.
 type Head struct {
 	Kind Kind
-	// From, Boot and Seq name the record for good: the collector's name, a number that differs from run to run, and the
-	// number of the record. Seq counts the records of the run in the partition, from 1. A record that was written twice
-	// has the same three.
+	// From, Boot and Seq name the record for good. They are the collector's name, a number that differs from run to
+	// run, and the number of the record. Seq counts the records of the run in the partition, from 1. A record that was
+	// written twice has the same three.
 	From  string
 	Boot  uint64
 	Seq   uint64

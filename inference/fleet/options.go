@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// Options says how the records of a partition become windows: those of windows for a [Merger], of reports for a [Gate], of series
-// for an [Assembler]. A bound that is 0 has a default.
+// Options configures how the records of a partition become windows. A [Merger] reads records of windows, a [Gate] of
+// reports, and an [Assembler] of series. A bound that is 0 has a default.
 type Options struct {
 	Name    string // of the member, in what it writes
 	Slice   int    // of a Gate and a Merger: the partition
@@ -19,8 +19,8 @@ type Options struct {
 	Patience int
 	// Corrections is the time, ns, for which a window that is closed may still be corrected.
 	Corrections int64
-	// Silence, ns, is how long a slice may send nothing before an Assembler completes windows without it, by the append
-	// times of records. 0 is for ever. A slice that is behind and sends its windows one by one is waited for.
+	// Silence, ns, is how long a slice may send nothing before an Assembler completes windows without it. It is
+	// measured by the append times of records. A slice that is behind and sends its windows one by one is waited for.
 	Silence int64
 	Limits  window.Limits // of the partial of one record
 	Cross   *cross.Limits // of a Merger: corrects exporters and flows that reach several collectors; nil corrects nothing

@@ -185,7 +185,8 @@ func number(records []Out) {
 	}
 }
 
-// cut makes the records of a partial: one, or as many as it takes for no value to be longer than most. finish may be nil.
+// cut makes the records of a partial: one, or as many as it takes for no value to be longer than most. The function
+// finish may be nil.
 func cut(dst []Out, c *Codec, part *window.Partial, h Head, most int, finish func(h *Head, piece *window.Partial)) ([]Out, error) {
 	from := len(dst)
 	for n := 1; ; n *= 2 {

@@ -12,9 +12,8 @@ import (
 	"github.com/hopscope/hopscope/inference/state"
 )
 
-// States hold what follows from the records that were read, but not the values of windows that are open: these are read
-// again, from Floor on. A state is its version<1b>, and then uvarints, varints for times and offsets, and texts with their
-// lengths.
+// States hold the results of the records that were read, but not the values of open windows: these are read again, from
+// Floor on. A state is its version<1b>, and then uvarints, varints for times and offsets, and texts with their lengths.
 const (
 	gateState      = 2 // 1 has no statements for runs; it is written where there are none
 	mergerState    = 1

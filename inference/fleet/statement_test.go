@@ -189,7 +189,8 @@ func (k *killed) run(kills []kill, last int64) {
 	}
 }
 
-// read has a merger read the log, which makes windows again as soon as it can or only now and then, from its state each time.
+// read has a merger read the log, from its state each time. It makes windows again as soon as it can or only now and
+// then.
 func (k *killed) read(last, every int64) {
 	add := func(r Record) {
 		r.Offset = int64(len(k.log))
@@ -254,7 +255,7 @@ func (k *killed) emit(m *Merged) {
 }
 
 // TestKilled: the series of exporters have every report once, whatever a collector had sent when it was killed. Its own
-// part, the statement for it and the parts of the next run come in any order, and windows are made again at any time.
+// part, the statement for it and the parts of the next run come in any order. Windows are made again at any time.
 // Reports sent one by one are there and not missing. Missing ones are there as missed by the collector.
 func TestKilled(t *testing.T) {
 	limits := wide

@@ -107,8 +107,8 @@ func TestFlowThinsOut(t *testing.T) {
 	}
 }
 
-// Reports of one side alone show nothing. They are of flows that are not compared, of times before both saw the first
-// packet, and of packets that the first switch did not report or whose report was lost.
+// Reports of one side alone show nothing. They are of flows that are not compared, or of times before both saw the
+// first packet. Others are of packets that the first switch did not report or whose report was lost.
 func TestFlowOfOneSide(t *testing.T) {
 	var source, sink, constant Flow
 	var entered, left, same []event

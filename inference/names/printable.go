@@ -28,8 +28,8 @@ func printable(s string, kept rune) string {
 // tabs pass, too. Bytes that are no UTF-8 are replaced one by one. A write that ends within a character waits for its rest.
 func Screen(w io.Writer) io.Writer { return &screen{w: w, replace: asMark} }
 
-// ScreenJSON is Screen for JSON: a character that is not printed becomes its escape, such as \u202e, so that what reads it gets what was
-// written. Bytes that are no UTF-8 are replaced.
+// ScreenJSON is Screen for JSON. A character that is not printed becomes its escape, such as \u202e, so that a parser
+// gets the original. Bytes that are no UTF-8 are replaced.
 func ScreenJSON(w io.Writer) io.Writer { return &screen{w: w, replace: AppendEscaped} }
 
 // EscapeJSON is [ScreenJSON] for a whole document. It gives doc itself where nothing is to be done.

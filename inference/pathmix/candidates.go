@@ -109,8 +109,8 @@ func (w *walk) search(total, floor float64) (list []candidate, complete bool) {
 	return list[:min(len(list), most)], complete && len(list) <= most
 }
 
-// mark finds the nodes that digests speak for, at each hop: they explain more of what the hop wrote alone than chance leaves to
-// any node.
+// mark finds the nodes that digests confirm at each hop. They explain more of the digests that the hop wrote alone than
+// chance leaves to any node.
 func (w *walk) mark() {
 	w.good = make([][]bool, w.e.k)
 	for h := range w.good {

@@ -10,10 +10,10 @@
 // need not be shortest ones, because the number of hops of a packet restricts them as much. Packets on a detour first
 // take paths that are not shortest.
 //
-// Candidates are enumerated by depth-first search, which carries the set of packets that a path explains so far and turns back
-// where these are too few. Where there are too many walks, those come first that speak against digests at no hop, then at one,
-// and so on (limited discrepancy search). A mixture that was found shows which digests are not explained well; the search is
-// repeated with these weighing more.
+// Candidates are enumerated by depth-first search, which carries the set of packets that a path explains so far. It
+// turns back where these are too few. If there are too many walks, those come first that contradict digests at no hop,
+// then at one, and so on (limited discrepancy search). A mixture shows which digests it does not explain well. The
+// search is repeated with more weight on these.
 //
 // # Fit
 //

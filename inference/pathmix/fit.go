@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// column is what may be a part of a mixture: a path, a path with some hops that are not what the links say, or chance. It has
+// column is a possible part of a mixture: a path, a path with some hops that differ from the links, or chance. It has
 // the likelihood of each packet's digest.
 type column struct {
 	path    []uint16

@@ -136,8 +136,8 @@ func (t *Tracer) unexplained(digests []packet, path []uint16) []packet {
 	return t.part
 }
 
-// trace finds the path of k hops that the digests lead to: all of them, or else as many of the first ones as it takes. It is
-// nil if there is no such path, or not enough credit to find it.
+// trace finds the path of k hops that the digests lead to. They are all digests, or else as many of the first ones as
+// it takes. The result is nil if there is no such path, or not enough credit to find it.
 func (t *Tracer) trace(f *Flow, k int, digests []packet, all bool, credit *int) []uint16 {
 	tr := &t.trial
 	t.open(tr, f, k)

@@ -90,10 +90,10 @@
 // of two paths can hardly have looked like packets of one by chance. Up to four paths of a flow are known at a time,
 // the last one seen in front.
 //
-// If digests contradict each other while no path is known, the older ones are left aside, and the tracer becomes more careful
-// with the flow. After n contradictions it takes the odds that the model does not know the path to be (n+1)² to 1. And a path
-// that explains all digests is not known at once, but has to stand the test of further digests. Wrong digests do not make it
-// fail the test as long as they are at most an eighth as frequent as digests of any one hop.
+// If digests contradict each other while no path is known, the older ones are left aside, and the tracer becomes more
+// careful with the flow. After n contradictions it sets the odds that the model lacks the path to (n+1)² to 1. And a
+// path that explains all digests is not known at once, but has to stand the test of further digests. Wrong digests do
+// not make it fail the test if they are at most an eighth as frequent as digests of any one hop.
 //
 // A full window of contradictions is searched for two paths that explain all of it between them. If that fails three times,
 // the flow is [Untraceable]: its digests are ignored for a while, which grows from one time to the next. So forged digests

@@ -43,10 +43,10 @@ func (t *Tracer) Kept(f *Flow, id uint32, hops int, digest uint64, yield func(ho
 	}
 }
 
-// Foreign reports whether no packet can have brought a digest that enters and leaves the network where the known path
-// of a flow does, or within two links of there. The packet may take any links of the map: no walk of so many nodes
-// explains the digest. It is false where no path is known or none of that length, where distances are not known, and
-// where there are too many walks.
+// Foreign reports whether no packet can have brought a digest. The packet enters and leaves the network at the ends of
+// the flow's known path, or within two links. The packet may take any links of the map: no walk of so many nodes
+// explains the digest. Foreign is false if no path is known or none of that length, if distances are not known, and if
+// there are too many walks.
 func (t *Tracer) Foreign(f *Flow, id uint32, hops int, digest uint64) bool {
 	if !f.Known() || t.m.Dist == nil {
 		return false

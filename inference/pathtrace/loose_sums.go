@@ -21,7 +21,8 @@ func turns(m *prior.Model) (even, turns []float64) {
 	return even, turns
 }
 
-// none is the likelihood of the digests of a hop for a node that none of them agrees with, against a node that is not known.
+// none returns the likelihood of the digests of a hop for a node with which none of them agrees. It is relative to a
+// node that is not known.
 func (x *loose) none(h int) float64 { return math.Exp2(max(x.base[h], -120)) }
 
 // one is that of a node which some agree with.

@@ -49,8 +49,8 @@ func TestExchangedHopsStayMarked(t *testing.T) {
 	}
 }
 
-// A digest of several writers that contradicts a path marks them until each of them is confirmed anew, not until others have
-// agreed for a while.
+// A digest of several writers that contradicts a path marks them. The marks stay until each of them is confirmed anew,
+// not until others have agreed for a while.
 func TestContradictedHopsStayMarked(t *testing.T) {
 	for round := range uint64(20) {
 		seed := testkit.Seed(t) + round

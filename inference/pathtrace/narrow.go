@@ -36,8 +36,8 @@ func (t *Tracer) narrow(tr *trace) {
 	}
 }
 
-// nearby is how many hops from a known one its node is removed where links are known: a path hardly leads so far away and
-// back. Searches take care of the rest.
+// nearby is the distance in hops from a known hop within which its node is removed, if links are known. A path hardly
+// leads so far away and back. Searches exclude the rest.
 const nearby = 4
 
 // exclude takes nodes of known hops from all other hops: a path without loops visits a node once.

@@ -110,8 +110,8 @@ func (t *Tracer) place(tr *trace, path []uint16) (first, last int, possible bool
 	return first, last, true
 }
 
-// choose puts the next candidate of a level on a path that it fits, and reports whether there is one. lo and hi are the
-// outermost hops that have their node already. Every candidate takes one of the steps that are left.
+// choose puts the next candidate of a level on a path that it fits, and reports whether there is one. The outermost
+// hops that have their node already are lo and hi. Every candidate takes one of the steps that are left.
 func (t *Tracer) choose(tr *trace, lv *level, path []uint16, lo, hi int, left *int) bool {
 	m, row, loops := t.m, tr.row(lv.h), t.m.Config.Loops
 	for lv.at < len(lv.list) {

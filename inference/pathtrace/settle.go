@@ -114,10 +114,10 @@ func (t *Tracer) other(f *Flow) float64 {
 // mixture is how much less likely it is, in bits, that packets take two paths than that they take one.
 const mixture = 6
 
-// confirms weighs one more digest for or against the only path that explains all digests since a contradiction. If packets take two
-// paths and this one is made of pieces of both, then it has another node than either of them at some hop. So a digest disagrees with
-// at least the probability that it covers any one hop. If this is the only path of the flow, only wrong digests disagree, and those
-// are allowed to be an eighth as frequent.
+// confirms weighs one more digest for or against the only path that explains all digests since a contradiction. If
+// packets take two paths and this one is made of pieces of both, it has another node than either of them at some hop.
+// So a digest disagrees with at least the probability that it covers any one hop. If this is the only path of the flow,
+// only wrong digests disagree. They may be an eighth as frequent.
 func (t *Tracer) confirms(f *Flow, tr *trace, p packet) Event {
 	path, share := t.best(f, tr)
 	if c := tr.space.Cover; t.agrees(t.name(path), p.id, p.digest) {

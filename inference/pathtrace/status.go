@@ -48,9 +48,9 @@ type candidate struct {
 	P    float64
 }
 
-// Candidates returns the possible nodes of each hop of an undecided path, the most likely ones first, given that the
-// path is one of the model's. The result exact is true if all paths were weighed. Otherwise all nodes of a hop that are
-// not excluded have the same probability. The list is nil for a flow with nothing undecided.
+// Candidates returns the possible nodes of each hop of an undecided path, the most likely ones first. The path is
+// assumed to be one of the model's. The result exact is true if all paths were weighed. Otherwise all nodes of a hop
+// that are not excluded have the same probability. The list is nil for a flow with nothing undecided.
 func (t *Tracer) Candidates(f *Flow) (hops [][]candidate, exact bool) {
 	if f.trace == 0 {
 		return nil, true

@@ -18,8 +18,8 @@ const (
 	mostWaiting = duplicateRun - 1
 	// mostCopies is how many copies come without a new number of an exporter that is doubled, before it is one that repeats.
 	mostCopies = remembered
-	// remembered is how many of the newest numbers of an exporter are remembered with their bytes: what is written again and again stays in the
-	// cache.
+	// remembered is how many of the newest numbers of an exporter are remembered with their bytes. Memory that is
+	// written again and again stays in the cache.
 	remembered = 256
 	// mostStamps is how many times must differ from each other until they prove copies of an exporter that does not count.
 	mostStamps = 3
@@ -78,8 +78,8 @@ func newCopyRoom(cfg *Config, trackers int) copyRoom {
 	return copyRoom{sums: make([]fingerprint, cfg.sums(trackers)), most: cfg.waiting(trackers)}
 }
 
-// number follows the number of a datagram and says what becomes of its reports. The sum of the datagram is 0 if it is not known, and the time that
-// its exporter gave the first report is 0 without one.
+// number follows the number of a datagram and returns the verdict on its reports. The sum of the datagram is 0 if it is
+// not known. So is the time that its exporter gave the first report.
 func (t *Tracker) number(e *entry, seq uint32, at int64, bytes, stamp uint32) verdict {
 	mask := e.mask()
 	seq &= mask

@@ -1,7 +1,7 @@
 package sequence
 
-// outside counts the different exporters that have no place: those of which a report was refused since the last cut, as far as its memory
-// reaches.
+// outside counts the different exporters without a place. Those are exporters of which a report was refused since the
+// last cut, as far as its memory reaches.
 type outside struct {
 	most     int
 	keys     map[uint64]struct{} // hashes of exporters

@@ -42,8 +42,8 @@ func carry(to, from []uint64, first, n uint32) {
 	}
 }
 
-// missing gives the bits of n numbers from first on that are not set, n at most the length, in pieces that may follow
-// each other.
+// missing yields the unset bits of n numbers from first on, in pieces that may follow each other. The number n is at
+// most the length.
 func missing(seen []uint64, first, n uint32, yield func(first, n uint32)) {
 	words := uint32(len(seen)) - 1
 	for n > 0 {

@@ -24,8 +24,8 @@ const (
 	// leastWait is how many numbers a missing one is waited for at least, and the length of the record of a
 	// sequence that lacks none.
 	leastWait = 1024
-	// holdFor is the time for which a missing number is waited for in any case, as long as there is a record of it, in
-	// ns. The worker that has it may take as long.
+	// holdFor is the time for which a missing number is waited for in any case, in ns, as long as it has a record. The
+	// worker that has it may take as long.
 	holdFor = 5e8
 	// settleAfter is the time after which a missing number is no longer waited for, in ns.
 	settleAfter = 2e9

@@ -191,7 +191,8 @@ func (t *Tracker) observe(r *decode.Report, sum uint32, knownCopy bool) *entry {
 }
 
 // ObserveLazy counts one lazy report. It sets Copy of a copy. If r has to wait for other reports to be decided, the
-// tracker takes it and sets Waits of the rest in its place. [Tracker.Decided] returns it.
+// tracker takes it and sets Waits of the rest in its place. Later [Tracker.Decided] returns it. [Tracker.Decided]
+// returns it.
 func (t *Tracker) ObserveLazy(r *decode.Lazy) {
 	if r.Shape == nil {
 		report := r.Report()

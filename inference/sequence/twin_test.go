@@ -19,7 +19,7 @@ type absent struct {
 	missed      bool // no collector ran when it was sent
 }
 
-// twin is a sequence with a map of the missing numbers, and a set of those that came, instead of a ring of bits with an
+// twin is a sequence with a map of the missing numbers and a set of those that came. It has no ring of bits with an
 // edge.
 type twin struct {
 	width                                  uint8

@@ -10,7 +10,7 @@ import "github.com/hopscope/hopscope/decode"
 const uptimeSlack = 1000
 
 // beganAnew takes the number of r for the first one of another sequence. It does so if the exporter cannot have run for
-// so short a time without a restart since the datagram before, and its uptime did not wrap. It reports whether the
+// so short a time without a restart since the datagram before. Its uptime must not have wrapped. It reports whether the
 // number is counted.
 func (t *Tracker) beganAnew(e *entry, r *decode.Report, sum uint32) bool {
 	was, uptime, timed := e.uptime, r.HeaderTime, e.timed

@@ -108,7 +108,8 @@ func TestWaitInWindows(t *testing.T) {
 	}
 }
 
-// A number that comes late by half of the wait or more makes the wait the power of two that is twice as much or more.
+// If a number comes late by half of the wait or more, the wait becomes at least twice as much, rounded up to a power of
+// two.
 func TestWaitWidens(t *testing.T) {
 	for behind, want := range map[uint32]uint32{least/2 - 1: least, least / 2: least, least/2 + 1: 2 * least, least - 1: 2 * least} {
 		m := waitingRoom()

@@ -43,8 +43,8 @@ func (c *Config) Validate() error {
 // minFlows is how many flows a shard must have room for: two batches of new ones.
 const minFlows = 2 * batchSize
 
-// flowBytes is the memory of a flow whose path has the usual length: its entry in the table, its cells in the index
-// and its blocks.
+// flowBytes returns the memory of a flow whose path has the usual length. It is its entry in the table, its cells in
+// the index and its blocks.
 func (c *Config) flowBytes() int {
 	return int(unsafe.Sizeof(entry{})) + 12 + c.PathLength*int(unsafe.Sizeof(block{}))
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Judge makes the shard check the path of every flow against a policy, from now on. It does so once in each window in
-// which the flow is seen, with the first report of it that has the path. nil is no policy.
+// which the flow is seen, with its first report that has the path. A policy of nil is none.
 func (s *State) Judge(p *inference.Policy) {
 	if p.Len() == 0 {
 		p = nil

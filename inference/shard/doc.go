@@ -1,6 +1,7 @@
-// Package shard holds the state of one shard of a collector: its flows with the quantile sketches of their hops, and
-// its counts of the open window. Shards share nothing, and a flow belongs to one of them. [State.Cut] ends a window.
-// [Cut.AddTo] turns the shard's part of it into a [window.Partial], which merges with those of other shards.
+// Package shard holds the state of one shard of a collector. It consists of its flows with the quantile sketches of
+// their hops, and its counts of the open window. Shards share nothing, and a flow belongs to one of them. A window ends
+// with [State.Cut]. Then [Cut.AddTo] turns the shard's part of it into a [window.Partial], which merges with those of
+// other shards.
 //
 // # Observers
 //
@@ -32,14 +33,14 @@
 //
 // # Flows
 //
-// A flow is an entry of a flowtable.Table (key, counters, path and a buffer of codes, in six cache lines) and a block
-// for each hop. A block holds a sketch of 120 bytes for latencies that knows the tail best (package tail). Values enter
-// as 16-bit log codes (package logcode). With paths of five hops that is about 1080 bytes a flow, index included.
-// Queues are kept for the hops of the network, and for those of the busiest flows of a window. A sketch of queues for
-// every flow took a sixth of the shard's time and a third of its memory.
+// A flow is an entry of a flowtable.Table and a block for each hop. The entry has key, counters, path and a buffer of
+// codes, in six cache lines. A block holds a sketch of 120 bytes for latencies that is most exact in the tail (package
+// tail). Values enter as 16-bit log codes (package logcode). With paths of five hops that is about 1080 bytes a flow,
+// index included. Queues are kept for the hops of the network, and for those of the busiest flows of a window. A sketch
+// of queues for every flow took a sixth of the shard's time and a third of its memory.
 //
 // A report appends the codes of its hops to the flow's buffer. A full buffer, after 20 reports of five hops, is flushed
-// into the sketches, which take many codes at once much faster than one by one. A sketch that has seen some hundreds of
+// into the sketches. They take many codes at once much faster than one by one. A sketch that has seen some hundreds of
 // codes samples one of 2, 4, 8, ... of them. It counts all of the largest fortieth (package tail). The queues of
 // candidates for the busiest flows wait in a buffer beside.
 //
@@ -56,9 +57,9 @@
 // that they name. Reports about one hop (INT-XD, local headers) are combined to a path by falling TTL, and a single one
 // never changes it.
 //
-// A flow that was silent for the idle timeout is forgotten. The sweep that gives its memory back comes by at a pace that
-// depends on the number of flows. A flow that returns before the sweep begins anew all the same: what becomes of a flow
-// does not depend on how many others there are.
+// A flow that was silent for the idle timeout is forgotten. The sweep that releases its memory comes by at a pace that
+// depends on the number of flows. A flow that returns before the sweep begins anew all the same: its state does not
+// depend on the number of others.
 //
 // # Hops and windows
 //
@@ -91,8 +92,9 @@
 //	one report at a time                1.74 M           0.73 M
 //	every report into the sketches      1.50 M           0.72 M
 //
-// Batches of 128 are the compromise. The table is older than huge pages for the tables, which brought 12 % at a million flows, where every
-// access misses the TLB as well. It is older than lazy reports, too, which docs/performance.md is about.
+// Batches of 128 are the compromise. The table is older than huge pages for the tables. They brought 12 % at a million
+// flows, where every access misses the TLB as well. It is older than lazy reports, too, which docs/performance.md is
+// about.
 //
 // Three attempts did not help. A histogram object for each hop of the window took twice the time, because its cache
 // misses were waited for one by one. Moving the fields that shards read into a report's first two cache lines took the

@@ -26,8 +26,8 @@ func (s *hops) settle() {
 	s.n = 0
 }
 
-// plain counts the first hops of a path as long as they are common ones. Such a hop is one of the flow's first ones, is
-// in the table, and has a latency and a queue occupancy with counters in its row. It has nothing more to count. plain
+// plain counts the first hops of a path as long as they are common ones. Such a hop is one of the flow's first ones and
+// is in the table. Its latency and its queue occupancy have counters in its row. It has nothing more to count. plain
 // does the same as record, and returns the number of hops that it counted.
 func (s *hops) plain(f *flow, list []decode.Hop, u *decode.Units, codes []uint16) (i int) {
 	const want, not = decode.HopLatency | decode.HopQueueOccupancy, decode.HopTxUtilization

@@ -40,8 +40,8 @@ func linksOf(states []*State, end int64) []inference.LinkStats {
 
 func s0(states []*State) *Config { return &states[0].cfg }
 
-// The least time from the egress of one switch to the ingress of the next is measured by their clocks, whatever their
-// width and wherever they wrap. It does not depend on the distribution of flows over shards.
+// The least time from the egress of one switch to the ingress of the next is measured by their clocks. Their width and
+// their wraps do not matter. It does not depend on the distribution of flows over shards.
 func TestTimesOnLinks(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.MemoryBytes = 4 << 20

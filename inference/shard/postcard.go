@@ -15,8 +15,8 @@ const (
 	strikesFlat = 3
 )
 
-// countPostcard counts a report about a single hop. The path of the flow is combined from them: by falling TTL where it
-// is known, and otherwise in the order in which the hops came first. One postcard never changes a known path. A hop
+// countPostcard counts a report about a single hop. The path of the flow is combined from them by falling TTL. Where
+// that is not known, it is in the order in which the hops came first. One postcard never changes a known path. A hop
 // leaves it when another one came strikesOut times at the same TTL and it did not. Where hops at the same TTL come in
 // turn (devices that do not lower it), TTL is not used any more.
 func (s *State) countPostcard(f *flow, slot uint32, r *decode.Report) {

@@ -9,8 +9,8 @@ import (
 )
 
 // countShort counts a lazy report in its short form, if its flow is in the common state. The flow is on a known path
-// that has not changed, its hops are in the table, and nothing else has to be examined. countShort has the effect of
-// count, and changes nothing if it returns false.
+// that has not changed, its hops are in the table, and nothing else has to be examined. The effect is that of count.
+// Nothing is changed if countShort returns false.
 func (s *State) countShort(r *decode.Lazy, slot uint32) bool {
 	shape := r.Shape
 	if shape.Common.Postcard() {

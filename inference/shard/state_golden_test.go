@@ -22,7 +22,8 @@ func TestPathsOfBefore(t *testing.T) {
 		return other.AppendPaths(nil, 1000), err
 	}
 	testkit.SameState(t, "paths-views", s.AppendPaths(nil, 1000), second)
-	// States that were written when a part of a path was another path, and when a part stayed one for ever, are read as they are.
+	// Two former states are read as they are. In one a part of a path was another path, and in the other a part stayed
+	// one for ever.
 	for _, name := range []string{"paths", "paths-longest"} {
 		before := testkit.StateFile(t, name, func() []byte { return nil })
 		if got, err := second(before); err != nil || !bytes.Equal(got, before) {

@@ -16,7 +16,7 @@ const (
 	octaveCodes = logcode.OctaveCodes
 	rowOctaves  = rowCounters / octaveCodes
 	// hopOctaves is the average number of octaves of a hop, over all hops, that have room for more than 255 of a code.
-	// farCodes is how many codes beyond the rows have counters.
+	// The number of codes beyond the rows with counters is farCodes.
 	hopOctaves = 16
 	farCodes   = 16
 )

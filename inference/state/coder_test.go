@@ -80,7 +80,8 @@ func example() *noun {
 	}
 }
 
-// What is written is read as the same, and is refused wherever it is cut, unless that is in what has no length of its own.
+// An encoding is decoded to the same, and is refused wherever it is cut, unless the cut is in a part that has no length
+// of its own.
 func TestCoder(t *testing.T) {
 	want := example()
 	b := Append([]byte("x"), want.code)[1:]

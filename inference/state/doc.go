@@ -8,7 +8,7 @@
 //		state.List(c, "numbers", 32, 3, &r.ring, (*numbered).code)
 //	}
 //
-// Reading is bounded: its memory is in proportion to the bytes that are there, whatever they contain, and each list has
+// Reading is bounded. Its memory is in proportion to the bytes that are there, whatever they contain, and each list has
 // a limit of its own. The first error ends the reading, and everything after it stays zero. An error is an [*Error]
 // with the field, the offset and the reason. Versions are the concern of the packages that have a state, see
 // [Coder.Version].

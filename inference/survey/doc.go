@@ -5,8 +5,8 @@
 // It has two halves. A [Watch] belongs to the tracer of flows. It keeps the last digests of flows in trouble and
 // computes an explanation of each: the cheapest path through the map. A missing node, a missing link and a shift of hop
 // numbers have a price in bits, and a wrong digest has a higher one. The result is an [inference.Deviation], which
-// lists all errors of the map that would explain the flow. [Decide] takes the deviations of a window, of all shards and
-// processes, and names those errors that several flows need.
+// lists all errors of the map that would explain the flow. The function [Decide] takes the deviations of a window, of
+// all shards and processes. It names those errors that several flows need.
 //
 // # When a flow is a witness
 //
@@ -14,10 +14,10 @@
 // certain, are equations for one node. A wrong node solves n of them with a probability of 2⁻ᵇⁿ. A flow with more than one
 // unexplained equation in a hundred is no witness: it takes several paths, changes its path, or its digests are forged. Beyond
 // that it takes
-//   - for an id: all equations of the hop, of 32 bits at least and so many that an id of the whole range fits them by chance with a
-//     probability of 2⁻¹², and no other id that does so as well,
-//   - for an unknown node without an id: equations of 40 bits that no node of the map explains two fifths of, and of which no more than
-//     half are explained by those that could be there, as they would be if the flow took several of these in turn,
+//   - for an id: all equations of the hop, of 32 bits at least. An id of the whole range must fit them by chance with a
+//     probability of at most 2⁻¹², and no other id may fit as well,
+//   - for an unknown node without an id: equations of 40 bits. No node of the map may explain two fifths of them, and
+//     the nodes that could be there at most half, as if the flow took several of these in turn,
 //   - for a missing link: equations of 32 bits of each of its nodes and of 80 of both,
 //   - for shifted hop numbers: packets of 24 bits into which a first hop must have written, and none has.
 //

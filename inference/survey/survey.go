@@ -118,8 +118,8 @@ func (w *Watch) SizeBytes() int {
 	return n
 }
 
-// Survey ends a window. It explains the flows that have news, as far as its work goes, and calls yield with the
-// deviations of all that errors of their map explain. It releases those that the map explains, or that nothing does,
+// Survey ends a window. It explains the flows that have news, as far as its work goes. It calls yield with the
+// deviation of each flow that errors of its map explain. It releases those that the map explains, or that nothing does,
 // and calls done with their owners.
 func (w *Watch) Survey(yield func(*inference.Deviation), done func(owner uint32)) {
 	w.surveyor.steps = 0

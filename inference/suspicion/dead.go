@@ -49,8 +49,8 @@ func (s *State) thin(list []Round) {
 	}
 }
 
-// follows reports whether a finding is what a dead line brings about where it ends: flows that go another way, and drops of the node there. What was
-// found to follow once does so to its end.
+// follows reports whether a finding follows from a dead line at its ends: flows that go another way, and drops of the
+// node there. A finding that follows once does so to its end.
 func (s *State) follows(f *inference.Finding) bool {
 	if s.followed[f.ID] {
 		return true
@@ -101,8 +101,8 @@ func (s *State) passing(f *inference.Finding) bool {
 	return len(s.touched) > 0 && !slices.ContainsFunc(s.touched, func(l int32) bool { return l < 0 || int(l) >= len(s.links) || !s.hops.usual(l) })
 }
 
-// acquit ends the suspicion of links that rests on consequences of a dead line, on evidence of these, or on findings
-// that a cause explains by now. The cause accuses the links that it names, and no others.
+// acquit ends the suspicion of links that rests on consequences of a dead line, or on evidence of these. It also ends
+// the suspicion by findings that a cause explains by now. The cause accuses the links that it names, and no others.
 func (s *State) acquit(all []inference.Finding) {
 	consequences := map[uint64]bool{}
 	for i := range all {

@@ -8,26 +8,30 @@
 //
 // [State.Step] takes what a cycle brought, of which any part may be missing:
 //
-//   - Findings. Those that are open and stand for themselves, or are the cause of others, are evidence against the links
-//     that their element touches, from [Config.Least] on. What is wrong with reports and not with packets is none: exporters that
-//     are silent or lose reports, errors of the inventory, values that fell or stand still, traffic that grew, and single flows
-//     that go another way. Of a node only those links count that probes accuse or that are suspected already, if there are any.
-//     An interface whose findings have a cause elsewhere is not suspected for what probes report of it. A cause is evidence while a
-//     finding that it explains is open. A finding whose place is as usual at present is none. Where a line is dead by its rounds, flows that go another way and drops of the node at its ends
-//     follow from it, and are none; and so are the times on lines of which probes lost most of their rounds, and queues that begin as the line dies
-//     where probes that cross them are as usual. A finding that a cause explains accuses the links of the cause from then on, and no others.
-//   - Hops. What probes report of each link, the time in the switch before it, its queue and the time on the line, is compared
-//     with its own history by package detect. A false finding of it is rarer than one in a million windows.
-//   - Pairs. The times on both directions of a link together ([Incidence.Pair]), in which clocks cancel out, are compared in the same
-//     way, with a lower floor. The direction that takes longer is accused, or both, each with its part of the confidence.
-//   - Losses. How many rounds of each probe got lost. Which links explain that is found by the fit of package loss, over the
-//     last cycle and the last 1 to 2, 2 to 4, ... 256 to 512, in each cycle in which anything got lost, so that a strong loss is found
-//     at once and a weak one as soon as there is enough of it. A false culprit comes less than once in a million cycles: each of the
-//     ten fits has a tenth of that chance, whatever they share. A culprit is well again when twelve more should have been lost and none was.
-//     What probes lose that cross a dead line accuses no other link but its other direction. Where both directions of a line explain what the fit explains
-//     by several culprits that lost most rounds, the line is down.
-//   - Transits. How long probes were under way, end to end, where they do not report single hops. Each is compared with
-//     its own history; which links explain what all of them have in excess is found by unmix.
+//   - Findings. Open findings that stand for themselves, or are the cause of others, are evidence against the links
+//     that their element touches, from [Config.Least] on. Findings about reports and not about packets are none:
+//     exporters that are silent or lose reports, and errors of the inventory. So are values that fell or stand still,
+//     traffic that grew, and single flows that go another way. Of a node only those links count that probes accuse or
+//     that are suspected already, if there are any. An interface whose findings have a cause elsewhere is not suspected
+//     by the probes' values of it. A cause is evidence while a finding that it explains is open. A finding whose place
+//     is as usual at present is none. If a line is dead by its rounds, flows that go another way and drops of the node
+//     at its ends follow from it, and are none. Nor are the times on lines of which probes lost most of their rounds.
+//     Nor are queues that begin as the line dies, if probes that cross them are as usual. A finding that a cause
+//     explains accuses the links of the cause from then on, and no others.
+//   - Hops. Probes report the time in the switch before each link, its queue and the time on the line. Package detect
+//     compares these with their own history. A false finding of it is rarer than one in a million windows.
+//   - Pairs. The times on both directions of a link are added up ([Incidence.Pair]), so that clocks cancel out. They
+//     are compared in the same way, with a lower floor. The direction that takes longer is accused, or both, each with
+//     its part of the confidence.
+//   - Losses. These are the lost rounds of each probe. The fit of package loss finds the links that explain them, over
+//     the last cycle and the last 1 to 2, 2 to 4, ... 256 to 512. It runs in each cycle with a loss. So a strong loss
+//     is found at once and a weak one as soon as there is enough of it. A false culprit comes less than once in a
+//     million cycles: each of the ten fits has a tenth of that chance, whatever they share. A culprit is well again
+//     when twelve more rounds should have been lost and none was. Losses of probes that cross a dead line accuse no
+//     other link but its other direction. A line is down if its two directions explain the losses of several culprits
+//     of the fit that lost most rounds.
+//   - Transits. These are the times of probes end to end, if they do not report single hops. Each is compared with its
+//     own history. The links that explain the common excess are found by unmix.
 //
 // Links that the same probes cross cannot be distinguished by losses and transits. They are suspected together, with a
 // part of the confidence each, which Why states. If an open finding names some of them as the place of losses or

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestPairsOfQuietClocks: if the clocks at both ends have run alike, a direction that takes 30 µs longer is suspected,
-// though 100 µs are allowed for clocks that nothing disciplines. If they move from cycle to cycle, and the two
-// directions see them at different moments, nothing is.
+// TestPairsOfQuietClocks: if the clocks at both ends have run alike, a direction that takes 30 µs longer is suspected.
+// For clocks that nothing disciplines 100 µs are allowed. If they move from cycle to cycle, and the two directions see
+// them at different moments, nothing is.
 func TestPairsOfQuietClocks(t *testing.T) {
 	for _, c := range []struct {
 		name  string

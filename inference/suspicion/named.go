@@ -69,7 +69,8 @@ func (x *named) forget(losses bool, accused func(class int32) bool) {
 	maps.DeleteFunc(x.kept, func(k keptClass, _ []int32) bool { return k.losses == losses && !accused(k.class) })
 }
 
-// among returns those links of a class that findings name, or named last while the class has been accused; all of it if there are none.
+// among returns those links of a class that findings name, or named last while the class has been accused. It returns
+// all of it if there are none.
 func (x *named) among(class int32, links []int32, losses bool) []int32 {
 	by, key := x.latencies, keptClass{class, losses}
 	if losses {

@@ -133,8 +133,8 @@ func TestNormalLosses(t *testing.T) {
 	}
 }
 
-// A false culprit comes less often than the sum of the chances of all fits of a cycle, also if each is judged in every
-// cycle. The test uses chances that are large enough to see, and the real one.
+// A false culprit comes less often than the sum of the chances of all fits of a cycle. That holds also if each is
+// judged in every cycle. The test uses chances that are large enough to see, and the real one.
 func TestFalseLosses(t *testing.T) {
 	in, r := crossings(t), rand.New(rand.NewPCG(8, 1))
 	cfg := DefaultConfig()

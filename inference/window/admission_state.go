@@ -17,8 +17,8 @@ import (
 //	state:  version<1b> day<uvarint> folded hops<uvarint> flows<uvarint> rest<uvarint> hops nodes flows exporters
 //	places: count<uvarint> { key seen<varint> }, ordered by key; seen is in ns since the day began
 //
-// Keys are written as in a partial. A hop is its node and its interface, a node a uvarint, a flow 38 bytes, and an
-// exporter its address, its node and its hardware.
+// Keys are written as in a partial. A hop is its node and its interface, a node a uvarint, and a flow 38 bytes. An
+// exporter is its address, its node and its hardware.
 const admissionVersion = 1
 
 // AppendState appends which series have begun, for [Admission.ReadState]: some 45 bytes for each flow, 30 for each

@@ -27,8 +27,9 @@ type CountSpan struct {
 	First, Last     uint32
 }
 
-// add takes the later of two last readings, and of two first ones the later of those before the window, else the earlier. So the readings of
-// any shards are those of one shard that had them all, and each window goes on where the one before has ended.
+// add takes the later of two last readings. Of two first ones it takes the later of those before the window, else the
+// earlier. So the readings of any shards are those of one shard that had them all, and each window continues where the
+// one before has ended.
 func (s *CountSpan) add(o *CountSpan) {
 	switch {
 	case !o.Has:

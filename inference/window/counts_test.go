@@ -27,8 +27,9 @@ func fillCounts(p *Partial, rng *rand.Rand) {
 	}
 }
 
-// TestCountsInPackets: the rise of a counter is the latest reading less the last one before the window, of any shard or
-// process, or the first in it. A counter that fell has none, and neither do those of an interface that sends its own.
+// TestCountsInPackets: the rise of a counter is its latest reading less an earlier one. That is the last one before the
+// window, of any shard or process, or the first in it. A counter that fell has none, and neither do those of an
+// interface that sends its own.
 func TestCountsInPackets(t *testing.T) {
 	before := func(at int64, first uint32, to int64, last uint32) CountSpan {
 		return CountSpan{true, true, at, to, first, last}

@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// FlowPart is a candidate for the busiest flows: one with the reports of a window, the path at its end, and the
+// FlowPart is a candidate for the busiest flows. It holds the reports of a window, the path at its end, and the
 // distributions of the hops.
 type FlowPart struct {
 	Key     decode.FlowKey
@@ -133,7 +133,8 @@ func compareBusiest(a, b *FlowPart) int {
 // AddFlow adds a candidate for the busiest flows, as [FlowPart.Merge] does.
 func (p *Partial) AddFlow(f *FlowPart) { flowKind.put(p, f) }
 
-// TakeFlow is AddFlow of what f holds, without a copy where p does not list the flow yet: f is empty afterwards, and has other memory.
+// TakeFlow is AddFlow of the content of f, without a copy if p does not list the flow yet. Then f is empty, and has
+// other memory.
 func (p *Partial) TakeFlow(f *FlowPart) {
 	t := &p.flows
 	if _, known := t.index[f.Key]; known || p.most != nil && !flowKind.room(p, t, f) {

@@ -391,7 +391,8 @@ func checkLimits(t *testing.T, k probe, number int, rng *rand.Rand, all *Partial
 	}
 }
 
-// TestBound: what stays of a list with a bound does not depend on the order in which items came, nor on how they were shared out.
+// TestBound: the kept items of a list with a bound depend neither on their order of arrival nor on their distribution
+// over lists.
 func TestBound(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 21))

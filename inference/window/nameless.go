@@ -17,7 +17,8 @@ type namelessPart struct {
 	noLatency      uint64            // records without a latency; all others are in latency
 }
 
-// maxNameless bounds the places of hops without a node id that a shard or the summary of a run keeps: hostile packets can make them up.
+// maxNameless bounds the places of hops without a node id that a shard or the summary of a run keeps. Hostile packets
+// can make such places up.
 const maxNameless = 256
 
 var namelessKind = kindOf[inference.NamelessKey, namelessPart]{

@@ -90,8 +90,8 @@ func codeRun(c *coder, r *Run) {
 // AddNumbers lists the numbers of an exporter that a collector received. It keeps nothing of n.
 func (p *Partial) AddNumbers(n *Numbers) { numbersKind.add(p, n) }
 
-// Numbers returns all that AddNumbers listed, also of partials that were merged: each is what one collector received, and some may be
-// in several of them. The list belongs to p.
+// Numbers returns all that AddNumbers listed, also of partials that were merged. Each entry is what one collector
+// received, and some numbers may be in several. The list belongs to p.
 func (p *Partial) Numbers() []Numbers { return p.numbers.items }
 
 // Compare orders by exporter, width, destination and part; the other fields only make the order a total one.

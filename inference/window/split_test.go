@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// TestSplit: the slices of a partial, merged in any order and sent or not, are the partial again, and every entity is in
+// TestSplit: the slices of a partial, merged in any order and sent or not, are the partial again. Every entity is in
 // its slice alone.
 func TestSplit(t *testing.T) {
 	var used [16]Partial // by all splits, so that what one leaves is not in the next

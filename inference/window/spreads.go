@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Spread is the evidence of digests about a flow's further paths: that it uses others too, at once or in turn, or that
-// this is not settled. The lists in it are never changed, so that its holder may keep it.
+// Spread is the evidence of digests about a flow's further paths. It uses others too, at once or in turn, or that is
+// not settled. The lists in it are never changed, so that its holder may keep it.
 type Spread struct {
 	Flow        decode.FlowKey
 	Last        int64   // time of the flow's last report
@@ -104,7 +104,8 @@ func compareSpreads(a, b *Spread) int {
 // AddSpread adds a flow, whose lists p keeps.
 func (p *Partial) AddSpread(x *Spread) { spreadKind.add(p, x) }
 
-// spread adds to a flow of the window the other paths that digests show, if they are as new as what else is known of it.
+// spread adds the other paths that digests show to a flow of the window, if they are as new as the rest of its
+// statistics.
 func (p *Partial) spread(f *inference.FlowStats) {
 	x := p.spreads.find(f.Key)
 	if x == nil || x.Last != f.Last { // another owner has seen the flow since, with one path

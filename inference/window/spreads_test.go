@@ -37,8 +37,8 @@ func fillSpreads(p *Partial, rng *rand.Rand) {
 	}
 }
 
-// Several paths of a flow pass through bytes, slices and merges in any order and grouping as the owner that saw the
-// flow last reported them. The window lists them with no flow that was seen later without.
+// Several paths of a flow pass through bytes, slices and merges in any order and grouping. They stay as the owner that
+// saw the flow last reported them. The window lists them with no flow that was seen later without.
 func TestSpreads(t *testing.T) {
 	reported := 0
 	for seed := range uint64(200) {

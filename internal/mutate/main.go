@@ -7,9 +7,10 @@
 // (mutant schemata: Untch, Offutt, Harrold, ISSTA 1993). A package is compiled once, however many mutants it has. The table of
 // targets is in targets.go.
 //
-// Every test first runs alone without any mutant, which gives its time and the mutants whose place it reaches. A mutant then meets
-// the tests that reach it, the quickest first, until one fails. A test that takes five times as long as it did alone, and five seconds
-// more, fails; so does one whose heap grows beyond 2 GB. A mutant that no test reaches survives without a run.
+// Every test first runs alone without any mutant, which gives its time and the mutants whose place it reaches. A mutant
+// then meets the tests that reach it, the quickest first, until one fails. A test fails if it takes five seconds more
+// than five times its time alone, or if its heap grows beyond 2 GB. A mutant that no test reaches survives without a
+// run.
 //
 // A target that has run to its end with the same code is not run again. Its outcome is in the cache, and its time is
 // that of the run.

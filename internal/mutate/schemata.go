@@ -18,7 +18,7 @@ import (
 	"sort"
 )
 
-// inForce is the environment variable with the number of the mutant in force, 0 for none. reachedFile is the one with
+// inForce is the environment variable with the number of the mutant in force, 0 for none. The variable reachedFile has
 // the name of a file. The numbers of the mutants whose place is reached are appended to it, as little-endian words of
 // 32 bits.
 const (

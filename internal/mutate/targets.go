@@ -9,7 +9,8 @@ type target struct {
 }
 
 // targets are the functions on which everything else rests. They are checks of plans, sequence numbers, sketches,
-// causes, spool, the closing of a fleet's windows, the ledger, the control of probes, and the counts of STAMP.
+// causes, spool and the closing of a fleet's windows. Others are the ledger, the control of probes, and the counts of
+// STAMP.
 var targets = []target{
 	{"./planner", `Check|Walk|Errors\..*|Near`, `TestCheck|TestErrors|TestFamilies|TestCorruptions|TestInvalid`, ""},
 	{"./planner/attention", `Check.*|Problem\.reachable|nameSet`, `TestCheck|TestWalks|TestInvalid|TestFamilies/attention|TestCorruptions/attention`, "./planner"},

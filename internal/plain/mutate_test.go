@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/internal/plain"
 )
 
-// A mutator changes a frame. It parses layers only well enough to find the fields that are worth a lie, and leaves a
+// A mutator changes a frame. It parses layers only well enough to find the fields that are worth a lie. It leaves a
 // frame alone that has no place for the change.
 type mutator struct {
 	name  string

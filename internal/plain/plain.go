@@ -3,9 +3,9 @@
 // it. It is slow, allocates freely, and follows the order of the pages. If the two disagree about a packet, one of them
 // is wrong.
 //
-// The package also makes the bytes that tests of both decoders begin with. They are sFlow datagrams of any samples,
-// messages of IPFIX and NetFlow 9 with any templates and records, reports with PINT digests, and the datagrams of a
-// capture.
+// The package also makes the bytes that tests of both decoders begin with. They are sFlow datagrams of any samples, and
+// messages of IPFIX and NetFlow 9 with any templates and records. Others are reports with PINT digests, and the
+// datagrams of a capture.
 package plain
 
 import (

@@ -237,7 +237,7 @@ func within(ours, theirs string, inParts map[string][2]int, all, shown *int) boo
 // differences are by the specification. Tshark gives up a message at an address whose length is none (RFC 7011, section
 // 6.2). By the specification integers alone may be shorter, and a value of another length is handed over as it is. It
 // shows flags, times, applications and ICMP of such lengths in parts, or not: see [parted]. It keeps the first template
-// of a number where another one comes (section 8.1: the new one counts), so that no number is used twice here.
+// of a number where another one comes (section 8.1: the new one counts). So no number is used twice here.
 func TestIPFIXAgainstTshark(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(28, 40))
 	var messages [][]byte
@@ -370,8 +370,8 @@ func sflowAsTshark(b []byte) (lines []string) {
 }
 
 // Both read the same of what tshark 4.0 knows. It skips discarded packets and the record 1005. Behind one of the
-// records 1036 to 1043 it loses its place, since it does not skip unknown records by their length (sFlow 5, section 5).
-// So flow samples have none here.
+// records 1036 to 1043 it loses its place. It does not skip unknown records by their length (sFlow 5, section 5). So
+// flow samples have none here.
 func TestSFlowAgainstTshark(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(28, 41))
 	var messages [][]byte

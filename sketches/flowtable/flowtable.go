@@ -4,12 +4,12 @@
 // nor value holds a pointer, the garbage collector never looks inside. Beside them lies an index of 8-byte cells
 // ([sketches.SlotIndex]): a look-up reads one cache line of it and then the entry.
 //
-// The table never takes more memory than it was made with. [Table.Sweep] evicts entries that were not seen for the idle
-// time, a few slots a call. If a new key comes and there is no room, the least recently seen of a few entries is
-// evicted for it, which is called pressure. Either way the owner is called before the entry is gone. The evicted entry
-// need not be the least recently seen of the whole table: an exact order of use costs two more cache misses a packet.
-// Redis compares a few entries for the same reason. A flood of flows of one packet evicts mostly itself, because
-// entries in use were seen later.
+// The table never takes more memory than it was made with. Its method [Table.Sweep] evicts entries that were not seen
+// for the idle time, a few slots a call. If a new key comes and there is no room, the least recently seen of a few
+// entries is evicted for it. This is called pressure. Either way the owner is called before the entry is gone. The
+// evicted entry need not be the least recently seen of the whole table. An exact order of use costs two more cache
+// misses a packet. Redis compares a few entries for the same reason. A flood of flows of one packet evicts mostly
+// itself, because entries in use were seen later.
 //
 // With a million flows a look-up takes two cache misses, and a loop of look-ups waits for each of them. [Table.FindAll]
 // takes a batch. It makes all reads of the index first, then all reads of entries, so that the misses overlap.

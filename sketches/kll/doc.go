@@ -1,5 +1,5 @@
-// Package kll estimates ranks and quantiles of a stream in very little memory. [Tiny] is the sketch of Karnin, Lang and
-// Liberty, "Optimal Quantile Approximation in Streams", FOCS 2016. It is cut down to 16-bit codes in 120 bytes.
+// Package kll estimates ranks and quantiles of a stream in very little memory. Its [Tiny] is the sketch of Karnin, Lang
+// and Liberty, "Optimal Quantile Approximation in Streams", FOCS 2016. It is cut down to 16-bit codes in 120 bytes.
 // Millions of them fit into the entries of a flow table.
 //
 // A sketch keeps some of the codes, on levels. A code on level h stands for 2ʰ codes. When there is no room left, a

@@ -18,9 +18,9 @@ var tinyShare = [tinyLevels]uint8{24, 12, 8, 6}
 // The zero value is empty and ready to use, and a plain copy is a copy. The caller brings the randomness, so that the same
 // input and the same [Rand] give the same sketch. It is not safe for concurrent use.
 //
-// Up to 50 codes it is exact. Beyond that, the error of any one rank is at most 9 %, and the largest over all ranks is
-// at most [TinyErrorBound], each with 99 % confidence. The 0.99-quantile is a code of rank 0.92 or more. The smallest
-// and the largest code are exact.
+// Up to 50 codes it is exact. Beyond that, the error of any one rank is at most 9 % with 99 % confidence. The largest
+// over all ranks is at most [TinyErrorBound], with the same confidence. The 0.99-quantile is a code of rank 0.92 or
+// more. The smallest and the largest code are exact.
 type Tiny struct {
 	count    uint64
 	min, max uint16

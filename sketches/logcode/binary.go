@@ -71,9 +71,9 @@ func (h *Histogram) Read(b []byte) (int, error) {
 	return at, err
 }
 
-// MergeBytes adds what the histogram counted whose bytes b begins with, and gives their number: it is [Histogram.Read] of
-// another histogram and [Histogram.Merge] of that one. If it fails, h has some of its counters, and is good for
-// [Histogram.Reset] only.
+// MergeBytes adds the counts of the histogram with whose bytes b begins, and returns their number. It is
+// [Histogram.Read] of another histogram and [Histogram.Merge] of that one. If it fails, h has some of its counters, and
+// is good for [Histogram.Reset] only.
 func (h *Histogram) MergeBytes(b []byte) (at int, err error) {
 	if h.count > math.MaxUint32/2 {
 		var o Histogram

@@ -131,8 +131,8 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestHistogramMergeBytes adds up histograms of all kinds of counters by their bytes, of which some are damaged, and compares
-// with reading one number after the other.
+// TestHistogramMergeBytes adds up histograms of all kinds of counters by their bytes, of which some are damaged. It
+// compares with reading one number after the other.
 func TestHistogramMergeBytes(t *testing.T) {
 	refused := 0
 	for seed := range uint64(3000) {

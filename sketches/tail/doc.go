@@ -38,7 +38,7 @@
 // # What was tried
 //
 // A KLL sketch (package kll, Tiny) in the same memory promises ranks. A rank error of 4 % bounds nothing in the last
-// percent. With lognormal values, σ = 1, its 0.99-quantile is off by 27 % in the median of flows, and by more than 130
-// % for one flow of 20. With Pareto's it is 41 and 420 %. Counting the sample alone, without the limit, leaves some ten
+// percent. With lognormal values, σ = 1, its 0.99-quantile is off by 27 % in the median of flows. One flow of 20 is off
+// by more than 130 %. With Pareto's it is 41 and 420 %. Counting the sample alone, without the limit, leaves some ten
 // codes of 384 beyond the 0.99-quantile. That is an error of 20 %.
 package tail

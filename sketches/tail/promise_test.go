@@ -21,7 +21,7 @@ func alarm(n int, p float64) int {
 	}
 }
 
-// TestPromise holds the promise of the package for flows of 10³ to 10⁶ values: of 20 flows at most one is off by more
+// TestPromise holds the promise of the package for flows of 10³ to 10⁶ values. Of 20 flows at most one is off by more
 // than 10 % at the 0.99-quantile. If that is so, the test fails less often than once in a million times, whatever the
 // seeds.
 func TestPromise(t *testing.T) {

@@ -44,9 +44,9 @@ func (j *Journal) Finish() {
 	j.Open = slices.DeleteFunc(j.Open, func(f *inference.Finding) bool { return f.End != 0 })
 }
 
-// Publish starts a finding or updates it: *open is the finding, nil before it starts. The first call publishes f as its start. Later calls
-// replace flow, value, baseline and text, and publish it again only if it became more severe, has another element, or rests or is back.
-// Severity does not fall before the end.
+// Publish starts a finding or updates it: *open is the finding, nil before it starts. The first call publishes f as its
+// start. Later calls replace flow, value, baseline and text. They publish it again only if it became more severe, has
+// another element, or rests or is back. Severity does not fall before the end.
 func (j *Journal) Publish(open **inference.Finding, f inference.Finding) {
 	old := *open
 	if old == nil {

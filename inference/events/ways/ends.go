@@ -16,9 +16,9 @@ import (
 )
 
 // The first switch on a way reports a packet that comes from a host, and the last one a packet that goes to a host.
-// Places behind them are on no link between switches, and lose packets as well: a port with a full queue, a host, or
-// the reports themselves. An end is one such place. Which of those it is does not show. A finding of an end states
-// that, and is no more than a warning.
+// Places behind them are on no link between switches, and lose packets as well. They are a port with a full queue, a
+// host, or the reports themselves. An end is one such place. Which of those it is does not show. A finding of an end
+// states that, and is no more than a warning.
 
 // endScope says how much lies in an end.
 type endScope uint8

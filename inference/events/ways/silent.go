@@ -388,7 +388,8 @@ func (x *Silent) sample(scale int) {
 	}
 }
 
-// leaveByLinks reports whether flows leave their first node by more than one link: one link explains all that they lose else, and a sender seldom does.
+// leaveByLinks reports whether flows leave their first node by more than one link. Otherwise that link explains all
+// their losses, and a sender is seldom the cause.
 func (x *Silent) leaveByLinks(flows []int32) bool {
 	first := x.sampleFlows[flows[0]].path
 	return slices.ContainsFunc(flows, func(i int32) bool {

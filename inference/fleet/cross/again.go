@@ -158,7 +158,7 @@ func (x *exporter) addLate(all []sentNumbers, gaps []sentGap, owner *inference.E
 }
 
 // insertLate adds numbers. It returns how many of them seemed to be missing when a window last passed as its owner
-// reported it, outside of the gaps known then. No window counts them as lost.
+// reported it. Gaps known then do not count. No window counts them as lost.
 func (x *exporter) insertLate(n *sentNumbers, l *Limits) (found int64) {
 	for _, s := range x.streams {
 		m := s.member(n.from, n.To)

@@ -48,8 +48,8 @@ func addStage(stages *map[string]uint64, stage string, n uint64) {
 
 // books are the ledger of a whole fleet.
 type books struct {
-	// Balances has one entry a store of the consumers, ordered by name; there is one without a name as long as no consumer has
-	// reported any. Each of them adds up, and all have the same Received.
+	// Balances has one entry a store of the consumers, ordered by name. It has one without a name as long as no
+	// consumer has reported any. Each of them adds up, and all have the same Received.
 	Balances []Balance
 	// Ahead is the number of reports that consumers took before their collector accounted for them. Its last record is
 	// older than theirs, or it was killed before it wrote one. They are in Received all the same.

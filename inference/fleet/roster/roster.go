@@ -1,5 +1,6 @@
-// Package roster is the topic of a fleet that says what all members have in common, which members there are, and what each of them
-// counted. It is pure: records go in, in the order of their offsets, and members and the ledger of the fleet come out.
+// Package roster is a topic of a fleet. It has the settings that all members have in common, the list of members, and
+// the counts of each. It is pure. Records go in, in the order of their offsets, and members and the ledger of the fleet
+// come out.
 package roster
 
 import (
