@@ -446,8 +446,8 @@ func (h *Hop) Numbers(want HopField, v *HopNumbers) {
 	v[17] = uint64(h.TimeBits)
 }
 
-// The functions below move the values that at points at. They are small enough to be inlined in each entry of HopColumns
-// together with the at that it gives, which leaves one loop without calls.
+// The functions below move the values that at points at. They are small enough to be inlined in each entry of
+// HopColumns together with its at, which leaves one loop without calls.
 
 func move8(b []byte, n int, load bool, at func(int) *uint8) {
 	for i := range n {

@@ -38,12 +38,12 @@ func (c *Counters) All() [8]*uint64 {
 // WholeUtilization is the RxUtilization of an interface that was in use all the time.
 const WholeUtilization = 10_000
 
-// Received returns the share of the interface that was in use by what it received, from 0 to 1, and whether it is known.
+// Received returns the utilisation of the interface by received traffic, from 0 to 1, and whether it is known.
 func (c *Counters) Received() (use float64, ok bool) {
 	return float64(c.RxUtilization) / WholeUtilization, c.Has&CountRxUtilization != 0
 }
 
-// Add adds what came later, or from elsewhere, of the same interface.
+// Add adds later counts of the same interface, or counts from another place.
 func (c *Counters) Add(o *Counters) {
 	c.Has |= o.Has
 	c.RxUtilization = max(c.RxUtilization, o.RxUtilization)

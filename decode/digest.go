@@ -1,6 +1,6 @@
 package decode
 
-// Coding says by which definition the digest of a packet was written.
+// Coding is the definition by which the digest of a packet was written.
 type Coding uint8
 
 // The codings of digests: a plan of hopscope, and three published programs.
@@ -15,7 +15,8 @@ func (c Coding) String() string {
 	return [...]string{"plan", "mininet", "tofino", "hpcc"}[min(c, CodingHPCC)]
 }
 
-// Digest is the content of a PINT packet: a few bits that its switches wrote, and what is needed to find the writers.
+// Digest is the content of a PINT packet: a few bits that its switches wrote, and the values that identify the
+// writers.
 type Digest struct {
 	Value  uint64 // the bits as on the wire: those of the first query or instance lowest, or the Mininet program's MAC address
 	ID     uint32 // of the packet, as the hashes take it

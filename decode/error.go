@@ -2,11 +2,11 @@ package decode
 
 import "strconv"
 
-// Reason says why bytes were rejected. It is an error by itself, so that callers can test a decoding error with
-// errors.Is(err, decode.Short).
+// Reason is the reason for which bytes were rejected. It is an error by itself, so that callers can test a decoding
+// error with errors.Is(err, decode.Short).
 type Reason uint8
 
-// The closed list of reasons; String gives the spelling used in output and metrics.
+// The closed list of reasons; String returns the spelling used in output and metrics.
 const (
 	_             Reason = iota
 	Short                // less than a fixed header is there
@@ -44,8 +44,8 @@ func (r Reason) String() string {
 // Error makes a Reason usable as the target of errors.Is.
 func (r Reason) Error() string { return r.String() }
 
-// Error says which field of which format was rejected, and where. It lives inside a [Report] and is valid as long as
-// the report is; copy the value to keep it.
+// Error is the rejection of a field, with its format, offset and reason. It lives inside a [Report] and is valid as
+// long as the report is; copy the value to keep it.
 type Error struct {
 	Field  string // a name from the format's tables: "report_length", "hop_ml"
 	Offset int    // of the field, in bytes from the first byte that was handed to the outermost decoder
@@ -53,7 +53,7 @@ type Error struct {
 	Reason Reason
 }
 
-// Error gives, for example, "int-md: hop_ml at byte 86: bad-width".
+// Error returns, for example, "int-md: hop_ml at byte 86: bad-width".
 func (e *Error) Error() string {
 	return e.Format.String() + ": " + e.Field + " at byte " + strconv.Itoa(e.Offset) + ": " + e.Reason.String()
 }

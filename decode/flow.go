@@ -27,7 +27,7 @@ func AddrFrom(ip netip.Addr) Addr { return ip.As16() }
 // Netip converts to the standard library's address, IPv4 unmapped.
 func (a Addr) Netip() netip.Addr { return netip.AddrFrom16(a).Unmap() }
 
-// IPv4 is the number of an IPv4 address. It is not ok for others, and for those of a site.
+// IPv4 is the number of an IPv4 address. It is not ok for other addresses, and for those of a site.
 func (a *Addr) IPv4() (n uint32, ok bool) {
 	n = binary.BigEndian.Uint32(a[12:])
 	return n, a.is4()
@@ -36,8 +36,9 @@ func (a *Addr) IPv4() (n uint32, ok bool) {
 // String is the dotted form for IPv4 and the short form of RFC 5952 for IPv6.
 func (a Addr) String() string { return a.Netip().String() }
 
-// Node is the node id of a device that is known by its address alone: the number of an IPv4 address. Of an IPv6 address it is the low 32
-// bits, exclusive or 32 bits of a hash of the others. Devices of one plan of numbering have the same low bits in several networks.
+// Node is the node id of a device that is known by its address alone: the number of an IPv4 address. For an IPv6
+// address it is the low 32 bits XOR 32 bits of a hash of the others. The hash distinguishes devices of several
+// networks with one numbering plan, whose low bits are equal.
 func (a Addr) Node() uint32 {
 	low := binary.BigEndian.Uint32(a[12:])
 	if plain, _ := a.Site(); plain.is4() {
@@ -102,8 +103,7 @@ type FlowKey struct {
 	_                uint16
 }
 
-// SrcString and DstString return the addresses as the packet's IP version writes them, and with their sites, if they
-// have some.
+// SrcString and DstString return the addresses as the packet's IP version writes them, with their sites, if any.
 func (k *FlowKey) SrcString() string { return string(k.appendAddr(nil, k.Src)) }
 
 // DstString is SrcString for the destination.
@@ -132,7 +132,7 @@ func (k *FlowKey) addr(a Addr) netip.Addr {
 	return plain.Netip()
 }
 
-// SrcAddr and DstAddr return the addresses as the packet's IP version has them, whatever their sites.
+// SrcAddr and DstAddr return the addresses in the form of the packet's IP version, without their sites.
 func (k *FlowKey) SrcAddr() netip.Addr { return k.addr(k.Src) }
 
 // DstAddr is SrcAddr for the destination.
@@ -171,7 +171,7 @@ func (k FlowKey) String() string {
 	return string(b)
 }
 
-// ParseFlow reads what [FlowKey.String] writes. The protocol may also be a number, and may stand behind a slash, as in
+// ParseFlow reads what [FlowKey.String] writes. The protocol may also be a number, and may follow a slash, as in
 // "10.0.0.1:80 > 10.0.0.2:5001/6"; spaces do not matter.
 func ParseFlow(s string) (FlowKey, error) {
 	wrong := func(what string) (FlowKey, error) {

@@ -36,7 +36,7 @@ func (h *HashKey) Flow(f *FlowKey) uint64 {
 		uint64(f.SrcPort)<<48|uint64(f.DstPort)<<32|uint64(f.Proto)<<8|uint64(f.IPVersion))
 }
 
-// Words hashes four words, such as the address of an exporter and what distinguishes its sequences.
+// Words hashes four words, such as the address of an exporter and the key of a sequence of it.
 func (h *HashKey) Words(a, b, c, d uint64) uint64 {
 	k := &h.k
 	hi, lo := bits.Mul64(a+k[0], b+k[1])

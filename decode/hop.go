@@ -55,7 +55,7 @@ func ParseHopFields(names []string) (f HopField, err error) {
 }
 
 // Hop holds the values of one device about one packet: a presence mask and raw wire values. A value whose bit in Has
-// is not set is zero and has no meaning. Values that the device marked invalid are such values.
+// is not set is zero and has no meaning. So has a value that the device marked invalid.
 type Hop struct {
 	Has             HopField
 	NodeID          uint32

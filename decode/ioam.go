@@ -16,8 +16,8 @@ const (
 	IFARequested
 )
 
-// IOAMOption holds the values of an IOAM option, and of an IFA header, for which reports of other formats have no place. Has says
-// which of its values are there; the others are zero.
+// IOAMOption holds the values of an IOAM option, and of an IFA header, for which reports of other formats have no
+// place. Has marks the present values. The others are zero.
 type IOAMOption struct {
 	Has          IOAMField
 	RemainingLen uint8  // words still free, or still allowed
@@ -30,8 +30,8 @@ type IOAMOption struct {
 
 	ProofPacket, ProofCumulative uint64
 
-	// Nodes are as many as the hops of the report, in their order, and hold the rest of what each node says. They keep
-	// their memory when a report is reused.
+	// Nodes holds further values of each node. It has the length and the order of the report's hops. They keep their
+	// memory when a report is reused.
 	Nodes []IOAMNode
 }
 

@@ -97,7 +97,7 @@ func (r *Lazy) SetTo(to uint64) {
 
 // LazyBatch is a reusable list of lazy reports. Like a [Batch], it allocates nothing once it has grown to the size of the traffic.
 type LazyBatch struct {
-	// List is valid until Reset. What the slice has room for behind its end are lazy reports to be used again, or nil.
+	// List is valid until Reset. The capacity behind its end holds lazy reports to be used again, or nil.
 	List []*Lazy
 	// Cut is that of [Batch].
 	Cut uint64

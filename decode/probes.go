@@ -2,8 +2,9 @@ package decode
 
 import "math/bits"
 
-// ProbeCounts holds what became of the probes of one path between two agents since the agent reported them last. The flow of the report has the addresses of the
-// agents: the source is the one whose probes these are. A probe whose answer is awaited is sent, and nothing else.
+// ProbeCounts holds the outcomes of the probes of one path between two agents since the agent's previous report. The
+// flow of the report has the addresses of the agents: the source is the one whose probes these are. A probe whose
+// answer is awaited is sent, and nothing else.
 type ProbeCounts struct {
 	Path  uint32 // number of the path among those between the two agents
 	Epoch uint32 // of the plan or of the survey that the path is from; 0 where there is none
@@ -16,8 +17,8 @@ type ProbeCounts struct {
 	Corrupt   uint32 // that came and were refused, or whose contents were changed
 	Reordered uint32 // that came behind later ones
 
-	// Forward and Back are lost probes and lost answers, as far as the numbers of the reflector say so. They are less than 0 where later numbers showed
-	// that losses were none, or were of the other direction.
+	// Forward and Back are lost probes and lost answers, by the sequence numbers of the reflector. They are negative
+	// if later numbers showed that counted losses were none, or were of the other direction.
 	Forward, Back int32
 
 	Delays []DelayCount // of received probes, in ascending order of the codes
@@ -26,7 +27,7 @@ type ProbeCounts struct {
 // KeptDelays is the number of codes for which a report keeps memory, as of hops.
 const KeptDelays = 64
 
-// DelayCount says how many delays have a code.
+// DelayCount is the number of delays with a code.
 type DelayCount struct{ Code, Count uint16 }
 
 // Codes of delays: an octave has 16 codes, and the last code is for all delays from 137 s on.

@@ -11,20 +11,21 @@ const (
 	RemarkCopy Remark = 1 << iota
 	// RemarkUnset: a time is zero, or the time between two cannot be.
 	RemarkUnset
-	// RemarkUnflagged: the report says that nothing is embedded, and its packet carries INT that decodes without an error.
+	// RemarkUnflagged: the report denies embedded telemetry, and its packet carries INT that decodes without an
+	// error.
 	RemarkUnflagged
-	// RemarkStackInMX: what stands where INT-MX has words of its domain is a stack of INT-MD.
+	// RemarkStackInMX: a stack of INT-MD is in the place of the domain's words of INT-MX.
 	RemarkStackInMX
-	// RemarkDomainData: there are words whose meaning only their domain knows.
+	// RemarkDomainData: there are domain specific words without a known meaning.
 	RemarkDomainData
 
 	// RemarkNameless: a hop names no node.
 	RemarkNameless
-	// RemarkMoreData: beside what was read there are words of a domain, or TLVs, that no rule reads.
+	// RemarkMoreData: beside the decoded values there are words of a domain, or TLVs, that no rule reads.
 	RemarkMoreData
-	// RemarkPathDelay: a delay on the way to the node was not set, or cannot be.
+	// RemarkPathDelay: a delay on the path to the node was not set, or is impossible.
 	RemarkPathDelay
-	// RemarkAlike: the bytes of the datagram came a moment before, and nothing says whether it is a copy.
+	// RemarkAlike: the same bytes arrived a moment before, and it is unknown whether the datagram is a copy.
 	RemarkAlike
 	// RemarkShort: the capture holds less than its frame. The report may end there, or its flow or its INT may be in
 	// the missing part.
@@ -34,7 +35,7 @@ const (
 	NumRemarks = iota
 )
 
-// A difference of times is no latency beyond what the 32 bits of a hop latency can say, and beyond what any queue holds.
+// A difference of times counts as latency up to the range of a 32-bit hop latency, and up to the delay of any queue.
 const (
 	mostUnits = 1<<32 - 1
 	mostNS    = 100e9

@@ -9,7 +9,7 @@ import (
 // Format names the family that a report came in.
 type Format uint8
 
-// The closed list of formats; String gives the spelling used in output and metrics.
+// The closed list of formats; String returns the spelling used in output and metrics.
 const (
 	_               Format = iota
 	TelemetryReport        // P4.org telemetry report, with whatever is inside
@@ -56,7 +56,7 @@ func (f Format) String() string {
 	return "format?"
 }
 
-// Kind says what a report is about.
+// Kind is the subject of a report.
 type Kind uint8
 
 // The closed list of kinds; String gives the spelling used in output and metrics.
@@ -180,12 +180,12 @@ const (
 	HasInnerPorts // Inner's ports were read
 )
 
-// Report is one decoded report, or one decoded packet of the network that carries telemetry itself.
-// Has says which of the optional values are there; the others are zero.
+// Report is one decoded report, or one decoded packet of the network that carries telemetry itself. Has marks the
+// optional values that are present. The others are zero.
 //
-// The byte slices alias the bytes that were decoded; everything else is owned by the report. Hops and [Rare] keep their
-// memory when a report is reused. A report is what batches are made of and what each datagram empties: what few reports
-// have stands in Rare.
+// The byte slices alias the bytes that were decoded; everything else is owned by the report. Hops and [Rare] keep
+// their memory when a report is reused. Batches consist of reports, and each datagram clears them. Values of few
+// reports are therefore in Rare.
 type Report struct {
 	Time     int64 // receive time, ns since 1970
 	Format   Format
@@ -216,8 +216,8 @@ type Report struct {
 	PacketID uint16 // IPv4 identification
 	TTL      uint8  // of the IP header that Flow was read from; falls along the path
 
-	// Announced is the number of hops that the lengths of an INT stack announce, at most 255. Fewer are there when the
-	// stack was cut; then the reporting node's own hop is counted too, if it stands beside the stack.
+	// Announced is the number of hops that the lengths of an INT stack announce, at most 255. A cut stack has fewer.
+	// The reporting node's own hop then counts, too, if it is beside the stack.
 	Announced     uint8
 	Remarks       Remark // what the decoder found beside
 	DropReason    uint8
@@ -299,8 +299,8 @@ func (r *Report) AddHop() *Hop {
 	return h
 }
 
-// Grow lengthens Hops by n and returns all of it. What the new hops hold is left over from earlier reports: the caller
-// overwrites every one of them.
+// Grow lengthens Hops by n and returns all of it. The new hops hold values of earlier reports: the caller overwrites
+// every one of them.
 func (r *Report) Grow(n int) []Hop {
 	n += len(r.Hops)
 	if n > cap(r.Hops) {
@@ -370,10 +370,10 @@ func (r *Report) Error() error {
 // Batch is a reusable list of reports. It grows to the largest number of reports that it ever held and allocates
 // nothing after that.
 type Batch struct {
-	// Reports are valid until Reset. What the slice has room for behind its end are reports to be used again, or nil.
+	// Reports are valid until Reset. The capacity behind its end holds reports to be used again, or nil.
 	Reports []*Report
-	// Cut is how many reports were in the frames and datagrams of the batch, behind what was captured of these, as far as headers
-	// say. What these do not say is one report for each datagram, and in Reports: see [Report.CutOff].
+	// Cut is the number of reports behind the captured parts of the batch's frames and datagrams, as far as headers
+	// count them. For each datagram without such a count one report is in Reports: see [Report.CutOff].
 	Cut uint64
 }
 
@@ -395,15 +395,15 @@ func (b *Batch) Next() *Report {
 	return r
 }
 
-// Cancel takes back the report that Next gave last.
+// Cancel removes the last report of Next.
 func (b *Batch) Cancel() { b.Reports = b.Reports[:len(b.Reports)-1] }
 
 // Reset empties the batch. The reports that were in it will be handed out again.
 func (b *Batch) Reset() { b.Reports, b.Cut = b.Reports[:0], 0 }
 
-// Scatter hands every report of b to the batch that pick chooses, in order and without copying, and leaves b empty.
-// The batches give unused reports in exchange, so that neither side runs dry. A report for which pick gives nil stays
-// in b, to be used again.
+// Scatter moves every report of b to the batch that pick chooses, in order and without copying, and leaves b empty.
+// The batches give unused reports in exchange, so that neither side runs dry. A report for which pick returns nil
+// stays in b, to be used again.
 func (b *Batch) Scatter(pick func(*Report) *Batch) {
 	for i, r := range b.Reports {
 		dst := pick(r)

@@ -2,14 +2,14 @@ package decode
 
 import "iter"
 
-// Element is a field of a [Template]: what it is, and how long it is in a record.
+// Element is a field of a [Template]: its number, and its length in a record.
 type Element struct {
 	PEN    uint32 // of the enterprise whose number ID is; 0 for those of IANA
 	ID     uint16
 	Length uint16 // bytes; [VariableLength] where each record says it
 }
 
-// VariableLength stands for the length of an element that each record gives before its value.
+// VariableLength is the length of an element whose length is before its value in each record.
 const VariableLength = 65535
 
 // Template says what stands in the records of IPFIX and NetFlow 9 that name it. It never changes.

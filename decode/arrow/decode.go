@@ -51,7 +51,7 @@ type views[M decode.Columns | decode.HopField] struct {
 	cols      [numColumns]view
 }
 
-// presence is what the columns with a value in a row mean.
+// presence is the meaning of the set of columns with a value in a row.
 type presence struct {
 	columns decode.Columns
 	has     decode.Field
@@ -67,7 +67,7 @@ type plan struct {
 	units         []*decode.Units // by code; 0 are the default ones
 }
 
-// limits are what a stream may still hold.
+// limits are the numbers of rows and hops that a stream may still hold.
 type limits struct{ rows, hops int }
 
 // place is the number of a column's node and of its first buffer, both from 1 on; 0 is a column that is not there.
@@ -86,8 +86,8 @@ type view struct {
 const keptPlans = 32
 
 // Decode appends the reports of a stream to dst. They do not alias b, apart from the byte slices of rare fields
-// ([decode.Report.SourceMetadata] and those beside it). Reports of a kind or of a format that this version does not know
-// are left out and counted. On error dst is as it was.
+// ([decode.Report.SourceMetadata] and those beside it). Reports of an unknown kind or format are left out and
+// counted. On error dst is as it was.
 func (d *Decoder) Decode(b []byte, dst *decode.Batch) (unknown int, err error) {
 	if err := d.Open(b); err != nil {
 		return 0, err
@@ -321,7 +321,7 @@ type walker struct {
 	nodes, buffers int
 }
 
-// level is where a field stands: what its name means.
+// level is the place of a field in the schema, which defines the meaning of its name.
 type level uint8
 
 const (
@@ -677,7 +677,7 @@ func (b *batch) hopsUntil(i int) int {
 	return int(le.Uint32(b.starts[4*i:]))
 }
 
-// known reports whether this version knows all kinds that a row with values in some columns is of.
+// known reports whether this version has all kinds of a row with values in some columns.
 func known(have decode.Columns, v *decode.ReportNumbers) bool {
 	for u := uint64(have & limited); u != 0; u &= u - 1 {
 		if c := bits.TrailingZeros64(u); v[c] >= uint64(columns[c].Limit) {

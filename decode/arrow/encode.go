@@ -360,7 +360,7 @@ func (w *batchWriter) newNode(n, nulls int) {
 	w.node += 16
 }
 
-// add writes a buffer. An empty one as the first of a column says that no value is null.
+// add writes a buffer. An empty first buffer of a column means that no value is null.
 func (w *batchWriter) add(v []byte) {
 	at := len(w.b)
 	w.b = append(w.b, v...)

@@ -16,7 +16,7 @@ var (
 	ErrTooLarge    = errors.New("is larger than any that is written")
 )
 
-// Error says at which byte of a stream reading it failed, at what, and why.
+// Error is a failure to read a stream, with its offset in bytes, its element and its reason.
 type Error struct {
 	Offset int
 	Field  string // a column, or a part of the stream

@@ -2,12 +2,12 @@ package arrow
 
 import "encoding/binary"
 
-// Metadata of Arrow are flatbuffers: tables that say by a table of offsets, before them, where their fields are. What is
-// needed of that is here: a writer that goes forward, and a reader that believes nothing.
+// Metadata of Arrow are flatbuffers. A table of offsets before each table has the places of its fields. This file has
+// a writer that goes forward, and a reader that checks every offset.
 
 var le = binary.LittleEndian
 
-// flatWriter writes a flatbuffer from its first byte on: a table before what it refers to.
+// flatWriter writes a flatbuffer from its first byte on, a table before its targets.
 type flatWriter struct{ b []byte }
 
 // slot is a field of a table: a number of size bytes, or, with size 0, a place for a reference.
@@ -83,7 +83,7 @@ func (w *flatWriter) vector(n int) (at, first int) {
 	return at, at + 4
 }
 
-// words writes a list of n structs of two 64-bit words and gives the positions of the list and of the first one.
+// pairs writes a list of n structs of two 64-bit words and returns the positions of the list and of the first one.
 func (w *flatWriter) pairs(n int) (at, first int) {
 	w.align(8, 4)
 	at = len(w.b)

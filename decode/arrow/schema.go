@@ -163,7 +163,7 @@ func message(w *flatWriter, kind uint64, body int) (header int) {
 	return f[1]
 }
 
-// appendSchema appends what stands before the record batch: the schema and the dictionaries.
+// appendSchema appends the messages before the record batch: the schema and the dictionaries.
 func appendSchema(b []byte, units []decode.Units) []byte {
 	var w flatWriter
 	header := message(&w, messageSchema, 0)

@@ -53,7 +53,7 @@ var units = [...]unit{
 
 var errUnits = errors.New("is no list of units")
 
-// parseUnits reads what appendUnits wrote. Words that it does not know are those of a later version.
+// parseUnits reads what appendUnits wrote. Unknown words are of a later version.
 func parseUnits(s string) (*decode.Units, error) {
 	u := &decode.Units{}
 	for s = strings.TrimSpace(s); s != ""; s = strings.TrimSpace(s) {

@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
-// Decoder reads what the exporters of one profile send. It is for one goroutine, and allocates nothing once the batch
-// has grown to the size of the traffic.
+// Decoder decodes the telemetry of exporters of one profile. It is for one goroutine, and allocates nothing once the
+// batch has grown to the size of the traffic.
 type Decoder struct {
 	profile   Profile
 	table     table
@@ -102,7 +102,7 @@ func (d *Decoder) datagram(b *decode.Batch, src *decode.Addr, payload []byte, le
 	return 1
 }
 
-// forget takes the fields that are wrong out of the last n reports of b.
+// forget removes the profile's lies from the last n reports of b.
 func (d *Decoder) forget(b *decode.Batch, n int) {
 	if d.lies != (lies{}) {
 		for _, r := range b.Reports[len(b.Reports)-n:] {
@@ -365,7 +365,7 @@ func (d *Decoder) reports(b *decode.Batch, src *decode.Addr, data []byte, at, en
 	return d.group(b, src, data, at, end, time)
 }
 
-// group does what reports does, layer by layer, for whatever is there.
+// group does the same as reports, layer by layer, for any content.
 func (d *Decoder) group(b *decode.Batch, src *decode.Addr, data []byte, at, end int, time int64) (n int) {
 	d.reader.Start(&d.profile.Report, data, at, end)
 	first := uint32(0)
@@ -453,8 +453,8 @@ func (d *Decoder) inside(r *decode.Report, data []byte) {
 	}
 }
 
-// mergeOwn looks at the reporting node's own hops, of which there were local ones before the stack was read and which
-// stand behind it. If the stack has a block of that node already, as its newest, the two are one visit.
+// mergeOwn merges the reporting node's own hops with the stack. There were local ones before the stack was read, and
+// they are behind it. If the stack has a block of that node already, as its newest, the two are one visit.
 func mergeOwn(r *decode.Report, local int) {
 	if n := len(r.Hops); local == 1 && n > 1 {
 		newest, own := &r.Hops[n-2], &r.Hops[n-1]
@@ -469,7 +469,8 @@ func mergeOwn(r *decode.Report, local int) {
 	}
 }
 
-// restoreFlow undoes what the INT at d.place did to the flow key. v is 0 if its header was rejected, or cut behind the shim.
+// restoreFlow undoes the changes of the INT at d.place to the flow key. The version v is 0 if its header was
+// rejected, or cut behind the shim.
 func (d *Decoder) restoreFlow(r *decode.Report, data []byte, v decode.Version) {
 	place := &d.place
 	data = data[:min(len(data), place.IPEnd)]

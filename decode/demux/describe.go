@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Description is a profile for people and for programs that list profiles. A list is nil where there is nothing to say.
+// Description is a profile for people and for programs that list profiles. An empty list is nil.
 type Description struct {
 	Name        string           `json:"name"`
 	About       string           `json:"about"`
@@ -23,7 +23,7 @@ type Description struct {
 	DropReasons map[uint8]string `json:"drop_reasons,omitempty"`
 }
 
-// UnitsDescription says what one unit on the wire is.
+// UnitsDescription is the meaning of one unit on the wire, by kind of value.
 type UnitsDescription struct {
 	LatencyNS    uint64 `json:"latency_ns"`
 	TimeNS       uint64 `json:"time_ns"`
@@ -121,7 +121,7 @@ func WriteTable(w io.Writer) error {
 	return nil
 }
 
-// WriteLies writes what is known to be wrong in the reports of the built-in profiles as a table of Markdown.
+// WriteLies writes the lies of the built-in profiles as a Markdown table.
 func WriteLies(w io.Writer) error {
 	if _, err := fmt.Fprint(w, "| profile | fields | of | what they hold |\n| --- | --- | --- | --- |\n"); err != nil {
 		return err
@@ -150,7 +150,7 @@ func WriteDeviations(w io.Writer) error {
 	return nil
 }
 
-// Write writes everything that d says, a line each.
+// Write writes all of d, a line for each statement.
 func (d *Description) Write(w io.Writer) error {
 	var s strings.Builder
 	line := func(key, value string) {

@@ -29,7 +29,7 @@ var deviations = []deviation{
 	{"outer-flow", "flows are of the packet that carries the telemetry, not of the innermost one in it", func(p *Profile) *bool { return &p.OuterFlow }},
 }
 
-// DeviationNames returns the names of all deviations, and what each means.
+// DeviationNames returns the names of all deviations, and their meanings.
 func DeviationNames() (names, about []string) {
 	for i := range deviations {
 		names, about = append(names, deviations[i].name), append(about, deviations[i].about)
@@ -37,7 +37,7 @@ func DeviationNames() (names, about []string) {
 	return names, about
 }
 
-// Deviate turns a deviation of p on or off. It is not ok for a name that there is not.
+// Deviate turns a deviation of p on or off. It is not ok for an unknown name.
 func (p *Profile) Deviate(name string, on bool) (ok bool) {
 	i := slices.IndexFunc(deviations, func(d deviation) bool { return d.name == name })
 	if i < 0 {

@@ -16,8 +16,8 @@ func contains(ports []uint16, port uint16) bool {
 	return false
 }
 
-// find looks for the mark of INT in p, and says in place where the shim is. A marked packet without room for a shim has
-// no INT.
+// find searches p for the mark of INT, and sets place to that of the shim. A marked packet without room for a shim
+// has no INT.
 func (d *Decoder) find(place *intmd.Place, p *packet.Packet, data []byte) bool {
 	if p.L4 == 0 || p.Fragment {
 		return false
@@ -85,8 +85,8 @@ func put(place *intmd.Place, at, ipEnd, end int, byPort bool) {
 	place.At, place.IPEnd, place.End, place.ByPort = at, ipEnd, end, byPort
 }
 
-// always says where INT is in the packets of Intel's reports. The lengths of its IP and UDP headers are those before
-// the sink changed the packet, so that only the report's end bounds it.
+// always sets the place of INT in the packets of Intel's reports. The lengths of its IP and UDP headers are those
+// before the sink changed the packet, so that only the report's end bounds it.
 func always(place *intmd.Place, p *packet.Packet, end int) bool {
 	if p.L4 == 0 || p.Fragment {
 		return false

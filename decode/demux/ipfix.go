@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/decode/packet"
 )
 
-// ipfixState is what a decoder needs to read IPFIX and NetFlow 9. What has to be remembered of exporters is in a store, which the decoders of a
-// collector share.
+// ipfixState is the state of a decoder for IPFIX and NetFlow 9. The state of exporters is in a store, which the
+// decoders of a collector share.
 type ipfixState struct {
 	store    *ipfix.Store // nil until it is needed, where none was given
 	epoch    uint64
@@ -33,7 +33,7 @@ const (
 	mostRecords  = 1 << 12
 )
 
-// broadcomReasons are what its chips call their drop reasons.
+// broadcomReasons are the names of drop reasons of Broadcom's chips.
 var broadcomReasons, juniperReasons = func() (b, j decode.DropReasons) {
 	b, j = decode.DropReasons{}, decode.DropReasons{}
 	for r := range 256 {
@@ -43,7 +43,7 @@ var broadcomReasons, juniperReasons = func() (b, j decode.DropReasons) {
 	return b, j
 }()
 
-// juniperReason names an exception code, whose meaning is the platform's. What does not fit is one.
+// juniperReason names an exception code, whose meaning is the platform's. Codes that do not fit are 255.
 func juniperReason(code uint8) string {
 	if code == math.MaxUint8 {
 		return "Juniper: exception code of 255 or above"
@@ -51,7 +51,7 @@ func juniperReason(code uint8) string {
 	return "Juniper: exception code"
 }
 
-// The units of reports that are made of IPFIX, whatever the profile says of its exporters' other formats.
+// The units of reports from IPFIX. They do not depend on the profile, which holds for other formats.
 var (
 	ipfixUnits    = decode.DefaultUnits
 	broadcomUnits = decode.DefaultUnits.With(decode.Units{DropReasons: &broadcomReasons})
@@ -124,7 +124,8 @@ type reading struct {
 	late    bool // what waited is read: its records have no numbers
 }
 
-// readIPFIX reads the message in data[at:end]. Each of its records becomes a report, and where there are none one report stands for it.
+// readIPFIX reads the message in data[at:end]. Each of its records becomes a report. One report stands for a message
+// without records.
 func (d *Decoder) readIPFIX(b *decode.Batch, src *decode.Addr, data []byte, at, end int, time int64) (n int) {
 	x := d.ipfix
 	in := &x.in
@@ -161,7 +162,8 @@ func (d *Decoder) readIPFIX(b *decode.Batch, src *decode.Addr, data []byte, at, 
 	return in.n
 }
 
-// doubt refuses what waits for a template in a message that cannot be followed to its end: the number of a set is no evidence.
+// doubt refuses the data that wait for a template in a message that cannot be read to its end. The number of a set is
+// no evidence.
 func (in *reading) doubt() {
 	for _, r := range in.b.Reports[len(in.b.Reports)-in.n:] {
 		if r.Kind == decode.KindRecord && r.Rare != nil && r.Rare.Template != nil && len(r.Rare.Template.Fields) == 0 {
@@ -170,7 +172,8 @@ func (in *reading) doubt() {
 	}
 }
 
-// gone is how many records the set holds that was cut off, as far as its header and its template say: else one.
+// gone is the number of records in the set that was cut off, by its header and its template. It is one if these do
+// not define it.
 func (in *reading) gone(ok bool) uint64 {
 	set, data := in.x.reader.CutSet()
 	if !ok || set == 0 {
@@ -220,7 +223,7 @@ func (in *reading) fail(e decode.Error) {
 	in.next(0).Fail(e.Format, e.Field, e.Offset, e.Reason)
 }
 
-// templates takes in the definitions of the set, and reads what waited for them.
+// templates records the definitions of the set, and reads the data that waited for them.
 func (in *reading) templates() {
 	x, m := in.x, &in.x.message
 	for x.definitions.Start(m.Version, &x.set); x.definitions.Next(&x.definition); {
@@ -290,7 +293,7 @@ func (in *reading) broadcom(r *decode.Report) {
 
 func broadcomReason(r uint8) string { return broadcomReasons[r] }
 
-// frame completes r by the packet of which n bytes are at data[at:], of size bytes on the wire, 0 where that is not known.
+// frame completes r by the packet of which n bytes are at data[at:], of size bytes on the wire, 0 if that is unknown.
 func (in *reading) frame(r *decode.Report, data []byte, at, n int, size uint64, ethernet bool) {
 	p := &in.x.packet
 	*p = packet.Packet{}
@@ -384,7 +387,7 @@ func (in *reading) oneRecord(t *ipfix.Template, recs *ipfix.Records, data []byte
 	}
 }
 
-// traffic fills in what the record says of the packets of its flow.
+// traffic sets the record's values about the packets of its flow.
 func (in *reading) traffic(r *decode.Report, recs *ipfix.Records, ingress, egress, rate uint32) {
 	t := r.AddTraffic()
 	t.Ingress, t.Egress = ingress, egress
@@ -457,7 +460,7 @@ func (in *reading) flow(r *decode.Report, recs *ipfix.Records, data []byte) {
 	}
 }
 
-// settings takes in what an options record says of its exporter.
+// settings records the values of an options record about its exporter.
 func (in *reading) settings(r *decode.Report, recs *ipfix.Records) {
 	if rate, sampler := recs.Rate(); rate > 0 {
 		in.s.SetRate(&in.x.message, sampler, rate)

@@ -45,7 +45,7 @@ func resolveLies(list []Lie) (l lies) {
 	return l
 }
 
-// Correct takes out of a report what is known to be wrong in those of p.
+// Correct removes the lies of p from a report.
 func (p *Profile) Correct(r *decode.Report) {
 	l := resolveLies(p.Lies)
 	l.correct(r)

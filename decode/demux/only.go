@@ -5,7 +5,7 @@ import (
 	"github.com/hopscope/hopscope/decode/packet"
 )
 
-// Kind is what datagrams a port is for.
+// Kind is the kind of datagrams that a port accepts.
 type Kind uint8
 
 // The kinds.
@@ -20,7 +20,7 @@ var kindNames = [...]string{"anything", "reports", "sFlow", "IPFIX and NetFlow 9
 
 func (k Kind) String() string { return kindNames[min(int(k), len(kindNames)-1)] }
 
-// Takes reports whether reports of a format are what a port of this kind is for.
+// Takes reports whether a port of this kind accepts reports of a format.
 func (k Kind) Takes(f decode.Format) bool {
 	switch f {
 	case decode.SFlow:

@@ -10,8 +10,9 @@ import (
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
-// Profile says how one kind of exporter speaks: which packets carry telemetry, in which dialect, and what its numbers
-// mean. None of this is on the wire. It is composed of options of the formats; the zero value of each turns it off.
+// Profile is the dialect of one kind of exporter: which packets carry telemetry, in which layout, and the units of
+// its numbers. None of this is on the wire. It is composed of options of the formats; the zero value of each turns it
+// off.
 type Profile struct {
 	Name  string
 	About string // what it reads, for display
@@ -35,7 +36,7 @@ type Profile struct {
 
 	// Wrong are fields that this data plane fills wrongly. They are left out of every hop.
 	Wrong decode.HopField
-	// Lies are fields that are read as they stand on the wire, and left out of statistics.
+	// Lies are fields that are read as on the wire, and left out of statistics.
 	Lies  []Lie
 	Units decode.Units
 }
@@ -62,8 +63,8 @@ func Lookup(name string) (Profile, bool) {
 	return Profile{}, false
 }
 
-// At returns the profile with a port more at which it looks for reports. One that reads INT-path probes and no reports looks for
-// these there, and nowhere else. It is false where p looks there already, and where it has no port to look at.
+// At returns the profile with an additional port of reports. A profile of INT-path probes without reports gets it as
+// the only port of these. It returns false if p has the port already, or uses no ports.
 func (p Profile) At(port uint16) (Profile, bool) {
 	switch {
 	case p.Report.Versions != 0 && !slices.Contains(p.ReportPorts, port):
@@ -79,7 +80,7 @@ func (p Profile) At(port uint16) (Profile, bool) {
 	return p, false
 }
 
-// InGRE returns the profile with another protocol number of INT in GRE. It is false where p reads no INT 2.x.
+// InGRE returns the profile with another protocol number of INT in GRE. It returns false if p reads no INT 2.x.
 func (p Profile) InGRE(protocol uint16) (Profile, bool) {
 	p.INT.GREProtocol = protocol
 	return p, p.INT.Versions&intmd.V21 != 0

@@ -13,7 +13,7 @@ import (
 
 // The built-in profiles are compositions of the options below, one name for each thing that public programs do alike.
 
-// The UDP ports where reports arrive. The specification names none; the first one is what most programs took.
+// The UDP ports of reports. The specification names none. The first one is that of most programs.
 var (
 	usualPort = []uint16{32766}
 	port1234  = []uint16{1234}
@@ -25,7 +25,7 @@ const (
 	hostPort = 33122 // Intel host INT
 )
 
-// How packets with INT are marked, and where in TCP it stands.
+// The marks of packets with INT, and its place in TCP.
 var (
 	exampleDSCP   = wholeDSCP(0x17) // the specifications' example
 	geantDSCP     = wholeDSCP(0x20)
@@ -46,7 +46,8 @@ func marked(o intmd.Options, marks ...intmd.Marks) intmd.Options {
 	return o
 }
 
-// How reports deviate. ONOS and what derives from it has the flags in other bits, and a constant sequence number.
+// The deviations of reports. ONOS and programs derived from it have the flags in other bits, and a constant sequence
+// number.
 var (
 	anyReport = telemetry.Options{Versions: telemetry.AllVersions, PINTDomain: telemetry.PINTDomain}
 	report05  = telemetry.Options{Versions: telemetry.V05}
@@ -56,7 +57,7 @@ var (
 	toEnd20   = telemetry.Options{Versions: telemetry.V20, ZeroToEnd: true}
 )
 
-// What times are counted in. Utilisations are hundredths of a percent, and queues bytes, wherever a program says so at all.
+// The units of times. Utilisations are hundredths of a percent, and queues bytes, if a program defines them at all.
 var (
 	nanoseconds   = decode.DefaultUnits
 	microseconds  = nanoseconds.With(decode.Units{LatencyNS: 1000, TimeNS: 1000, HeaderTimeNS: 1000}) // the BMv2 software switch

@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/decode/packet"
 )
 
-// Route gives the exporters of one prefix a profile.
+// Route is the profile for the exporters of one prefix.
 type Route struct {
 	Prefix  netip.Prefix // IPv4 or IPv6; host bits are ignored
 	Profile Profile
@@ -27,7 +27,7 @@ type Router struct {
 	own      []*Decoder // of the adopted profiles, made when they are needed
 	routes   []route    // longest prefix first
 	// recent remembers the choice for addresses seen lately, so that a packet of a known exporter costs one
-	// comparison whatever the number of routes.
+	// comparison, for any number of routes.
 	recent [recentSlots]struct {
 		addr decode.Addr
 		dec  *Decoder
@@ -46,10 +46,10 @@ type Router struct {
 // is 0 if unknown.
 func (rt *Router) From(port uint16) { rt.port = port }
 
-// Only sets what alone may come in at the port that the datagrams came to which are read next by [Router.Lazy].
+// Only sets the only kind that the port of the following datagrams of [Router.Lazy] accepts.
 func (rt *Router) Only(k Kind) { rt.only = k }
 
-// Ports sets what alone may come in at ports that frames of captures go to, wherever these are.
+// Ports sets the only kind that each destination port of captured frames accepts, at any address.
 func (rt *Router) Ports(kinds map[uint16]Kind) *Router {
 	rt.kinds = kinds
 	return rt
@@ -63,7 +63,7 @@ func (rt *Router) LastPort() (port uint16, k Kind) {
 	return rt.lastPort, rt.kinds[rt.lastPort]
 }
 
-// kind is what alone may come in at the port that the last frame went to.
+// kind is the only kind that the destination port of the last frame accepts.
 func (rt *Router) kind() Kind {
 	p := &rt.outer
 	rt.lastPort = 0
@@ -91,7 +91,7 @@ func NewRouter(fallback Profile, routes []Route) *Router {
 	return newRouter(newCorrecting, fallback, routes)
 }
 
-// NewVerbatim makes a router whose reports are as they stand on the wire, as those of a [Decoder] are: for display.
+// NewVerbatim makes a router for display, whose reports are as on the wire, like those of a [Decoder].
 func NewVerbatim(fallback Profile, routes []Route) *Router { return newRouter(New, fallback, routes) }
 
 func newRouter(decoder func(Profile) *Decoder, fallback Profile, routes []Route) *Router {
@@ -146,7 +146,7 @@ func (rt *Router) Frame(b *decode.Batch, link uint16, data []byte, length int, t
 	return n
 }
 
-// short notes what a frame costs of which the capture holds a part.
+// short sets RemarkShort in a report of a partly captured frame, if its content may be in the missing part.
 func short(r *decode.Report) {
 	report := r.Format == decode.TelemetryReport
 	if r.Err.Reason == 0 && (r.Flags&decode.Truncated != 0 || r.HeaderCut || report && (r.Has&(decode.HasFlow|decode.HasInner) == 0 || r.Flags&decode.Tracked != 0 && r.INT == 0)) {

@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/decode/sflow"
 )
 
-// sflowState is what a decoder knows of agents of sFlow: the counters that come in samples are sums since a device began.
+// sflowState is a decoder's state of sFlow agents, because the counters in samples are sums since a device began.
 type sflowState struct {
 	reader  sflow.Reader
 	header  sflow.Datagram
@@ -41,8 +41,8 @@ type SFlowPort struct {
 // maxPorts bounds how many interfaces are reported.
 const maxPorts = 1 << 14
 
-// Learned returns what agents said of their interfaces since the last call: what is new, or another than before. Any goroutine may
-// call it.
+// Learned returns the new and the changed properties of interfaces that agents reported since the last call. Any
+// goroutine may call it.
 func (rt *Router) Learned() (list []SFlowPort) {
 	drain := func(d *Decoder) {
 		if d != nil && d.sflow != nil {
@@ -59,7 +59,7 @@ func (rt *Router) Learned() (list []SFlowPort) {
 	return list
 }
 
-// learn remembers what a sample says of an interface, for Learned.
+// learn records a sample's properties of an interface for Learned.
 func (x *sflowState) learn(l *sflowLast, node uint32, agent *decode.Addr) {
 	s := &x.sample
 	name := s.PortName
@@ -118,7 +118,7 @@ func (x *sflowState) discarded(node uint32, agent *decode.Addr, reason uint32) u
 	return code
 }
 
-// reasonText is what a reason is called to which a device has names of its own.
+// reasonText is the text of a reason for which a device has names of its own.
 func reasonText(code uint8, names []string) string {
 	text := "sFlow: " + strings.Join(names, ", ")
 	if len(names) == maxOneReason {
@@ -148,7 +148,7 @@ type sflowLast struct {
 	counters   *sflow.Interface // nil where it has none
 }
 
-// sflowUnits are those of sFlow, whatever the profile says of its exporters' other formats.
+// sflowUnits are the units of sFlow. They do not depend on the profile, which holds for other formats.
 var sflowUnits = decode.DefaultUnits.With(decode.Units{DropReasons: &sflowReasons, HeaderTimeNS: 1e6})
 
 var sflowReasons = func() decode.DropReasons {
@@ -257,8 +257,8 @@ func (d *Decoder) readSFlow(b *decode.Batch, src *decode.Addr, data []byte, at, 
 	return n
 }
 
-// cutOff counts what is gone behind the end of the capture of a datagram whose n reports are the last in b. Where there are none, the
-// next one stands for the first that is gone.
+// cutOff counts the samples behind the end of the capture of a datagram, whose n reports are the last in b. If n is
+// 0, the next report stands for the first such sample.
 func (d *Decoder) cutOff(b *decode.Batch, n *int, gone uint64, next func(decode.Kind) *decode.Report) {
 	if *n == 0 {
 		next(0)
@@ -318,7 +318,7 @@ func (x *sflowState) track(agent *decode.Addr, h *sflow.Datagram, s *sflow.Sampl
 	return last
 }
 
-// traffic fills in what the packets of the sample's flow are, of which it is one of many.
+// traffic sets the traffic for which the sampled packet stands.
 func (x *sflowState) traffic(r *decode.Report) {
 	s := &x.sample
 	known := func(p *sflow.Port) uint32 {

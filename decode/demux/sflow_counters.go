@@ -7,11 +7,12 @@ import (
 	"github.com/hopscope/hopscope/decode/sflow"
 )
 
-// The counters of an interface are sums since it began to count, of 64 bits for octets and of 32 for packets. What they rose by since the
-// sample before is what a report says.
+// The counters of an interface are sums since it began to count, of 64 bits for octets and of 32 for packets. A
+// report holds their increments since the previous sample.
 const (
 	leastSpan = 100 // ms between two samples whose difference is taken
-	// A sample that is up to so many numbers and so many ms before the last one came out of order. One that is further before begins anew.
+	// A sample that is up to so many numbers and ms before the last one arrived out of order. One that is further
+	// before is a restart.
 	reorderedBy, reorderedMS = 16, 60_000
 	leastPacket              = 84 // bytes that a packet takes on a line at least, with what is around it
 	noCounter                = math.MaxUint32
@@ -46,7 +47,8 @@ func (l *sflowLast) span(h *sflow.Datagram, i *sflow.Interface) uint32 {
 	return h.Uptime - l.uptime
 }
 
-// utilization is the share of an interface that was in use by what it sent since its counters came last, in hundredths of a percent.
+// utilization is the utilisation of an interface by sent traffic since its previous counters, in hundredths of a
+// percent.
 func (l *sflowLast) utilization(h *sflow.Datagram, i *sflow.Interface) (used uint32, ok bool) {
 	span := l.span(h, i)
 	if span == 0 || i.OutOctets == noOctets {

@@ -18,7 +18,7 @@ import (
 const (
 	// maxShapes is how many shapes a decoder remembers.
 	maxShapes = 16
-	// shapeHead is the most bytes that may stand before the stack.
+	// shapeHead is the most bytes that may precede the stack.
 	shapeHead = 128
 	// leastHead is the least length of a datagram that has a shape.
 	leastHead = 64
@@ -68,7 +68,7 @@ func (x *shapes) find(data []byte) *shape {
 	return nil
 }
 
-// agrees reports whether data has the shape: bytes that are compared, and lengths and ports that say nothing else.
+// agrees reports whether data has the shape: equal bytes where these are compared, and consistent lengths and ports.
 func (s *shape) agrees(data []byte) bool {
 	if len(data) < s.least {
 		return false
@@ -137,7 +137,7 @@ func (s *shape) timeless(data []byte) bool {
 	return !ok
 }
 
-// special reports whether a UDP destination port says by itself that there is INT.
+// special reports whether a UDP destination port is a mark of INT.
 func special(c *intmd.Marks, port uint16) bool {
 	return contains(c.Ports, port) || c.TailPort != 0 && port == c.TailPort || c.Tunnels && (port == intmd.PortVXLANGPE || port == intmd.PortGeneve)
 }
@@ -233,7 +233,7 @@ func (x *shapes) memory() *decode.Batch {
 	return &x.general
 }
 
-// learn takes the shape of a report that was read from data, unless it has none.
+// learn records the shape of a report that was read from data, if it has one.
 func (d *Decoder) learn(r *decode.Report, data []byte) {
 	x := &d.shapes
 	if d.special || !shapely(r) {
@@ -270,7 +270,7 @@ func shapely(r *decode.Report) bool {
 			decode.HasInstructions|decode.HasRemainingHops|decode.HasTTL) == 0
 }
 
-// measure finds out where things stand in data, and what may differ.
+// measure determines the places of values in data, and the bytes that may differ.
 func (d *Decoder) measure(s *shape, data []byte) bool {
 	batch := &d.shapes.batch
 	batch.Reset()
@@ -339,7 +339,7 @@ func (d *Decoder) measure(s *shape, data []byte) bool {
 	return s.agrees(data)
 }
 
-// postcardPacket is how much of the packet that a postcard is about is looked at: the header of IPv4, and the ports.
+// postcardPacket is how many bytes of a postcard's packet are read: the IPv4 header, and the ports.
 const postcardPacket = 20 + 8
 
 // measurePostcard is measure for a postcard of report 0.5, whose hop begins with the time of the header.

@@ -115,7 +115,7 @@ func (d *Decoder) single(r *decode.Report, src *decode.Addr, data []byte) bool {
 	return true
 }
 
-// carries reports whether another packet stands in that of IPv4 at data[at], so many bytes behind its beginning.
+// carries reports whether the IPv4 packet at data[at] carries another packet, which is behind bytes from its start.
 func carries(data []byte, at, total int, proto uint8, port uint16, behind int) bool {
 	return proto == packet.ProtoUDP && packet.CarriesUDP(data[at:min(at+total, len(data))], port, behind)
 }

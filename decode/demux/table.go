@@ -6,7 +6,7 @@ import (
 )
 
 // table is a profile resolved: which reader gets which packets. It is made with its Decoder, so that a packet costs a
-// look at lists that are empty or short.
+// search in lists that are empty or short.
 type table struct {
 	reports  []uint16 // UDP destination ports of telemetry reports
 	ports    []entry  // by UDP destination port
@@ -22,7 +22,7 @@ type entry struct {
 	reader  packet.Reader
 }
 
-// resolve makes the table of p. A format that stands alone keeps out everything else.
+// resolve makes the table of p. A format that is exclusive disables all others.
 func resolve(p *Profile) (t table) {
 	for _, f := range p.Formats {
 		if w := f.Where(); w.Alone {

@@ -33,7 +33,7 @@ type Finding struct {
 	Sample    []byte        // the beginning of a frame that was not read, or of a datagram where sockets give them
 }
 
-// Findings returns what is known, in the order of addresses. Senders under observation are left out.
+// Findings returns the findings about senders, in the order of addresses. Senders under observation are left out.
 func (w *Watch) Findings() (list []Finding) {
 	all := sorted(w.senders)
 	for _, src := range sorted(w.adopted) {
@@ -73,7 +73,7 @@ func (w *Watch) Findings() (list []Finding) {
 	return list
 }
 
-// finding is what is known of s.
+// finding is the finding about s.
 func (s *sender) finding() Finding {
 	f := Finding{
 		Src: s.src, State: s.state, Profile: s.current.Name, Content: s.content, Unread: s.unread, AtLeast: s.part,
@@ -87,7 +87,7 @@ func (s *sender) finding() Finding {
 	return f
 }
 
-// findings are the dialect that s was given, and the INT in GRE that this passes over.
+// findings are the adopted dialect of s, and the INT in GRE that this dialect ignores.
 func (s *sender) findings() []Finding {
 	f := s.as
 	f.State, f.Profiles, f.Stored, f.Since, f.Profile = Adopted, []string{s.own.Name}, s.stored, s.since, autoName
@@ -99,7 +99,7 @@ func (s *sender) findings() []Finding {
 	return []Finding{f, *s.hidden}
 }
 
-// families holds the usual names of formats, and what reads them.
+// families holds the usual names of formats, and of their readers.
 var families = map[decode.Format][2]string{
 	decode.SFlow:           {"sFlow", "profile auto or sflow reads it: choose one in exporters.profiles"},
 	decode.IPFIX:           {"IPFIX", readsIPFIX},
@@ -218,10 +218,10 @@ func and(names []string) string {
 	return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
 }
 
-// pathContent is what probes carry whose port is no setting.
+// pathContent is the content of probes whose port is no setting.
 const pathContent = "INT-path"
 
-// contentOf returns what a report holds, for display.
+// contentOf returns the content of a report, for display.
 func contentOf(r *decode.Report) string {
 	switch r.Format {
 	case decode.PINT:

@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/decode/reportjson"
 )
 
-// What a profile has to reach before it is named.
+// The scores that a profile must reach to be named.
 const (
 	minExplained = 0.95 // of the sample
 	minPlausible = 0.75 // of the values, test by test
@@ -32,7 +32,7 @@ type Guesser struct {
 // maxPorts bounds how many report ports are tried at a time.
 const maxPorts = 64
 
-// New makes a guesser for the profiles, in the order in which the first one of those that say exactly the same is named.
+// New makes a guesser for the profiles. Of several with exactly the same result, the first one is named.
 func New(profiles []demux.Profile) *Guesser {
 	g := &Guesser{ports: map[uint16][]*trial{}, known: map[uint16]bool{}}
 	for i := range profiles {
@@ -47,7 +47,7 @@ func New(profiles []demux.Profile) *Guesser {
 	return g
 }
 
-// know remembers the ports that p names.
+// know records the ports that p names.
 func (g *Guesser) know(p *demux.Profile) {
 	for _, port := range slices.Concat(p.ReportPorts, p.INT.Ports, []uint16{p.INT.TailPort}) {
 		g.known[port] = true
@@ -69,7 +69,7 @@ func Builtin() (list []demux.Profile) {
 	return list
 }
 
-// at returns trials of the profiles that read reports or INT-path probes, which look for them at one more port.
+// at returns trials of the profiles that read reports or INT-path probes, with one additional port.
 func (g *Guesser) at(port uint16) []*trial {
 	if list, ok := g.ports[port]; ok {
 		return list
@@ -133,8 +133,8 @@ func (g *Guesser) inGRE(protocol uint16, p *demux.Profile, port uint16) (list []
 	return list
 }
 
-// assigned reports whether a protocol number of GRE belongs to another protocol: to what EtherTypes announce, bridged frames, or mirrored ones
-// (ERSPAN).
+// assigned reports whether a protocol number of GRE belongs to another protocol: one with an EtherType, bridged
+// frames, or mirrored ones (ERSPAN).
 func assigned(protocol uint16) bool {
 	return packet.Announced(protocol) || protocol == 0x6558 || protocol == 0x88be || protocol == 0x22eb
 }
@@ -244,7 +244,7 @@ func udpPort(s *Sample) uint16 {
 	return p.DstPort()
 }
 
-// Score says how well a profile explains a sample.
+// Score is the degree to which a profile explains a sample.
 type Score struct {
 	Profile   demux.Profile // with the port where reports were found
 	Port      uint16        // that port, if it is not one that the profile names; else 0
@@ -305,7 +305,7 @@ func (g *Guesser) Judge(samples []Sample, current *demux.Profile) Verdict {
 	return v
 }
 
-// choose takes the profiles that explain the sample, or the one that explains most of it.
+// choose sets Best to the profiles that explain the sample, or Most to the one that explains most of it.
 func (v *Verdict) choose(scores []Score) {
 	var good []Score
 	for i := range scores {
@@ -329,7 +329,7 @@ func (v *Verdict) choose(scores []Score) {
 	v.byClock()
 }
 
-// add adds a profile unless one that is there says exactly the same.
+// add adds a profile unless a listed one has exactly the same result.
 func (v *Verdict) add(s Score) {
 	for i := range v.Best {
 		b := &v.Best[i]

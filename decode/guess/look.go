@@ -13,10 +13,10 @@ type Interval struct {
 	skipped      bool
 }
 
-// maxInterval is the largest distance of frames that are looked at.
+// maxInterval is the largest distance of frames that are tried.
 const maxInterval = 1024
 
-// Next reports whether the next frame is to be looked at.
+// Next reports whether the next frame is to be tried.
 func (v *Interval) Next() bool {
 	if v.skip > 0 {
 		v.skip--
@@ -30,7 +30,7 @@ func (v *Interval) Next() bool {
 // Skipped reports whether any frame was passed over.
 func (v *Interval) Skipped() bool { return v.skipped }
 
-// Found takes back the distance if what Next chose was telemetry, and makes it larger if not.
+// Found resets the distance if the frame that Next chose was telemetry, and increases it if not.
 func (v *Interval) Found(hit bool) {
 	if hit {
 		v.misses, v.skip = 0, 0
@@ -39,7 +39,7 @@ func (v *Interval) Found(hit bool) {
 	v.misses = min(v.misses+1, maxInterval)
 }
 
-// Sender is the address that a frame comes from. It is not ok for one without an IP header.
+// Sender is the address that a frame comes from. It is not ok for a frame without an IP header.
 func Sender(link uint16, data []byte, length int) (src decode.Addr, ok bool) {
 	var p packet.Packet
 	p.Frame(link, data, length)
@@ -49,7 +49,7 @@ func Sender(link uint16, data []byte, length int) (src decode.Addr, ok bool) {
 	return p.Src(data), true
 }
 
-// Look takes one frame after the other, with the reports that current made of it: those of a file.
+// Look observes the frames of a file one by one, with the reports that the current profile made of each.
 func (w *Watch) Look(current func(decode.Addr) *demux.Profile, x Sample, reports []*decode.Report) {
 	if len(reports) == 0 {
 		interval := &w.interval

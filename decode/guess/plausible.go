@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/decode/demux"
 )
 
-// plausibility gathers whether the values of reports can be. Each test counts what passes of what there is to test.
+// plausibility tests whether the values of reports are possible. Each test counts its cases, and those that pass.
 type plausibility struct {
 	profile *demux.Profile
 	tests   [numTests]struct{ passed, seen int }
@@ -86,7 +86,7 @@ func (p *plausibility) hop(h *decode.Hop, receipt int64) {
 	}
 }
 
-// named looks at the id of a hop's node, and at its clock.
+// named tests the id of a hop's node, and its clock.
 func (p *plausibility) named(h *decode.Hop, receipt int64) {
 	p.hops++
 	if h.NodeID == 0 {
@@ -102,13 +102,13 @@ func (p *plausibility) named(h *decode.Hop, receipt int64) {
 	}
 }
 
-// tick looks at how far a node's clock went on since its last report.
+// tick tests the advance of a node's clock since its last report.
 func (p *plausibility) tick(c *nodeClock, h *decode.Hop, receipt int64) {
 	u := &p.profile.Units
 	waited := receipt - c.receipt
 	if c.receipt != 0 && waited >= 0 && waited < 3600*second {
 		ran := float64(between(uint64(c.device), h.IngressTime, h.TimeBits)) * float64(u.TimeNS)
-		// Behind a narrow clock's turn its difference says nothing.
+		// After a narrow clock has wrapped, its difference is no evidence.
 		if turn := math.Ldexp(float64(u.TimeNS), int(h.TimeBits)-1); float64(waited)+second < turn {
 			// Forward it may jump: files are read faster than they were recorded.
 			p.count(testClock, ran >= -second && ran <= 2*float64(waited)+3600*second)

@@ -91,7 +91,7 @@ func (p *Printer) count(link uint16, reports int) {
 	}
 }
 
-// Dialects are those that explain what the profile cannot read, one for a sender.
+// Dialects are those that explain frames which the profile cannot read, one for each sender.
 func (p *Printer) Dialects() []Finding {
 	p.Watch.Finish()
 	return p.Watch.Findings()
@@ -100,14 +100,14 @@ func (p *Printer) Dialects() []Finding {
 // Remarks are those about reports that were read.
 func (p *Printer) Remarks() []Remark { return p.remarks.List() }
 
-// Flush writes what was added.
+// Flush writes the added frames.
 func (p *Printer) Flush() error {
 	if len(p.buf) == 0 {
 		return nil
 	}
 	_, err := p.W.Write(p.buf)
 	p.buf = p.buf[:0]
-	// The path says nothing that the operation does not.
+	// The path adds nothing to the operation.
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
 	}

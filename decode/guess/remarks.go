@@ -10,7 +10,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// Remarks counts what reports hold that is in no statistics, or that no rule reads, by exporter. It is for any number of goroutines.
+// Remarks counts, by exporter, the content of reports that is in no statistics, or that no rule reads. It is for any
+// number of goroutines.
 type Remarks struct {
 	// First is called with each remark about an exporter when it is counted for the first time; nil is not.
 	First func(*Remark)
@@ -28,7 +29,7 @@ type remarkKey struct {
 // maxRemarks bounds how many pairs of exporter and remark are counted one by one.
 const maxRemarks = 4096
 
-// See counts what there is to say of a report.
+// See counts the remarks of a report.
 func (m *Remarks) See(r *decode.Report) {
 	if n := r.Unset(); n > 0 {
 		m.Add(r.Exporter, decode.RemarkUnset, n)
@@ -89,7 +90,7 @@ func (m *Remarks) List() (list []Remark) {
 	return list
 }
 
-// remarks are the names of remarks, one for several, and what they say.
+// remarks are the names and the texts of remarks. Several remarks may share one.
 var remarks = map[decode.Remark]struct{ name, unit, one, several string }{
 	decode.RemarkCopy: {"copies", "report", "came before, with the same sequence number and the same bytes: it is a copy, and does not count",
 		"came before, with the same sequence numbers and the same bytes: they are copies, and do not count"},

@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode/packet"
 )
 
-// Datagram is the link type of a sample that is the payload of a datagram to a report port, as a socket gives it.
+// Datagram is the link type of a sample that is the payload of a datagram to a report port, as from a socket.
 const Datagram uint16 = 0xffff
 
 // Sample is one frame, or the payload of one datagram.
@@ -25,7 +25,7 @@ type Sample struct {
 	To      Port // where it went, if that takes one kind of datagrams
 }
 
-// reading is what one profile makes of one packet.
+// reading is the result of one profile for one packet.
 type reading uint8
 
 const (
@@ -93,7 +93,8 @@ func carries(reports []*decode.Report) bool {
 // in other datagrams.
 func ofPacket(r *decode.Report) bool { return r.Format == decode.SFlow }
 
-// judge says how far r was read. The telemetry report that it is from begins at payload; first says that it is the first one.
+// judge returns how far r was read. Its telemetry report begins at payload, and first means that r is the first of
+// it.
 func (t *trial) judge(r *decode.Report, s *Sample, payload int, first bool) reading {
 	if r.Err.Reason != 0 || r.HeaderCut {
 		return unread
@@ -146,7 +147,7 @@ func (t *trial) judge(r *decode.Report, s *Sample, payload int, first bool) read
 	return content
 }
 
-// clean reports whether what is reserved in a report's header is zero.
+// clean reports whether the reserved bits of a report's header are zero.
 func (t *trial) clean(r *decode.Report, payload []byte) bool {
 	if len(payload) < 12 {
 		return false
@@ -170,12 +171,12 @@ func (t *trial) clean(r *decode.Report, payload []byte) bool {
 	return true
 }
 
-// etherType reports whether v is what a frame in a switched network announces.
+// etherType reports whether v is an EtherType of frames in a switched network.
 func etherType(v uint16) bool {
 	return v == packet.EtherIPv4 || v == packet.EtherIPv6 || v == 0x0806 || v == 0x8100 || v == 0x88a8 || v == 0x8847
 }
 
-// instructions are the bits of r's instruction bitmap that stand for something.
+// instructions are the bits of r's instruction bitmap that have a meaning.
 func (t *trial) instructions(r *decode.Report) uint16 {
 	version := r.Version
 	if r.Format == decode.TelemetryReport {
@@ -215,7 +216,7 @@ func provenPath(r *decode.Report) bool {
 	return true
 }
 
-// digest looks at a PINT digest, which is a few bits in a place where other packets have something, too.
+// digest judges a PINT digest, which is a few bits in a place that other packets use, too.
 func (t *trial) digest(r *decode.Report, s *Sample) reading {
 	if s.Link == Datagram || t.outer.IP != 4 || len(s.Data) < t.outer.L3+20 {
 		return unread
@@ -273,7 +274,7 @@ func Doubtful(r *decode.Report) bool {
 	return r.Hops[0].Has&decode.HopNodeID == 0
 }
 
-// tryable reports whether p can be recognised by what it reads.
+// tryable reports whether p can be recognised by its formats.
 func tryable(p *demux.Profile) bool {
 	if p.Report.Versions != 0 || p.INT.Versions != 0 {
 		return true

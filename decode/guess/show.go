@@ -51,7 +51,7 @@ func packetAt(p *packet.Packet, b []byte, at int) bool {
 	return p.IP != 0 && p.L4 != 0 && packet.Upper(p.IP, p.Proto)
 }
 
-// behind is where what p's user sent begins in b.
+// behind is the place in b where the user data of p begin.
 func behind(b []byte, p *packet.Packet) int {
 	at := p.L4
 	switch p.Proto {

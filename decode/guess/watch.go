@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/decode/demux"
 )
 
-// Bounds of what a [Watch] remembers.
+// Bounds of the state of a [Watch].
 const (
 	maxSenders = 256  // senders that are looked at
 	maxAdopted = 4096 // senders with a dialect of their own
@@ -17,7 +17,8 @@ const (
 	maxJudged  = 16   // senders at a time: each takes some milliseconds
 )
 
-// What has to be there before a dialect is adopted. An exporter that package sequence trusts has reported for a second, too.
+// The evidence that is needed to adopt a dialect. An exporter that package sequence trusts has reported for a second,
+// too.
 const (
 	enough   = 16         // samples
 	span     = int64(1e9) // ns from the first to the last of them
@@ -35,10 +36,10 @@ const (
 	apartAgainst  = spanAgainst / (maxSamples - freely - 8) // ns between samples, so that they span as much
 )
 
-// Memory is the most that a [Watch] takes, in bytes.
+// Memory is the most memory of a [Watch], in bytes.
 const Memory = maxSenders*(maxSamples*(maxBytes+128)+256) + maxAdopted*1024
 
-// Watch follows senders of what cannot be read. It is for one goroutine, and reads no clock.
+// Watch observes senders whose frames cannot be read. It is for one goroutine, and reads no clock.
 type Watch struct {
 	guesser *Guesser
 	adopt   bool
@@ -89,7 +90,7 @@ type sender struct {
 	shown            []byte         // of the first sample
 }
 
-// State says what became of a sender.
+// State is the verdict on a sender.
 type State uint8
 
 // The states.
@@ -108,7 +109,7 @@ var stateNames = [...]string{"gathering", "adopted", "suggested", "tied", "mixed
 
 func (s State) String() string { return stateNames[min(s, Foreign)] }
 
-// NewWatch makes a watch that tries profiles, and adopts what explains everything if adopt is set.
+// NewWatch makes a watch that tries profiles. With adopt, it adopts a profile that explains everything.
 func NewWatch(profiles []demux.Profile, adopt bool) *Watch {
 	return &Watch{guesser: New(profiles), adopt: adopt, senders: map[decode.Addr]*sender{}, adopted: map[decode.Addr]*sender{}, foreign: map[foreigner]*foreignCount{}}
 }
@@ -258,7 +259,7 @@ func (w *Watch) find(src decode.Addr, current *demux.Profile, time int64) *sende
 	return s
 }
 
-// makeRoom forgets the sender that was heard the least, of those that are known for nothing.
+// makeRoom removes the sender with the fewest frames, of those without a finding.
 func (w *Watch) makeRoom(time int64) bool {
 	var least *sender
 	for _, s := range w.senders {
@@ -343,7 +344,7 @@ func (w *Watch) Step(now int64, home func(decode.Addr) *demux.Profile, known fun
 	return changes
 }
 
-// give makes the best profile the sender's own.
+// give adopts the best profile for the sender.
 func (w *Watch) give(s *sender, now int64) Change {
 	own := s.best[0].Profile
 	s.own, s.since, s.as, s.hidden = &own, now, s.finding(), nil
@@ -396,7 +397,7 @@ func (w *Watch) reconsider(s *sender, now int64, home func(decode.Addr) *demux.P
 	return []Change{{Src: s.src, Samples: s.samples}}
 }
 
-// note keeps what the frames of this round are, if they hold INT in GRE for which the adopted dialect does not look.
+// note keeps the finding of this round, if its frames hold INT in GRE that the adopted dialect ignores.
 func (s *sender) note() {
 	if s.gre == 0 {
 		return
@@ -410,7 +411,7 @@ func (s *sender) note() {
 	s.hidden = &f
 }
 
-// hide judges a round that ended early of a sender with a dialect, whatever there is of it, for INT in GRE alone.
+// hide judges an unfinished round of a sender with a dialect, by the samples so far, for INT in GRE alone.
 func (s *sender) hide(g *Guesser) {
 	if s.own == nil || len(s.samples) == 0 {
 		return
@@ -420,7 +421,7 @@ func (s *sender) hide(g *Guesser) {
 	s.state = Adopted
 }
 
-// judge decides what a sender's frames are. before says that frames of it were read that are not known to be others.
+// judge decides the state of a sender. With before, frames of it were read that may be among the samples.
 func (s *sender) judge(g *Guesser, before bool) {
 	v := g.Judge(s.samples, s.current)
 	s.shown = g.show(&s.samples[0])
@@ -456,7 +457,7 @@ func (s *sender) judge(g *Guesser, before bool) {
 	}
 }
 
-// Finish judges all senders, however little was gathered: what explains it is named, and nothing is adopted.
+// Finish judges all senders, with any number of samples. It names the profiles that explain them, and adopts none.
 func (w *Watch) Finish() {
 	for _, src := range w.order() {
 		switch s := w.senders[src]; {
@@ -469,8 +470,8 @@ func (w *Watch) Finish() {
 	}
 }
 
-// Settle judges all senders as [Watch.Finish] does, and adopts what explains everything: for callers that will read the same frames
-// once more.
+// Settle judges all senders as [Watch.Finish] does, and adopts profiles that explain everything. It is for callers
+// that will read the same frames once more.
 func (w *Watch) Settle(home func(decode.Addr) *demux.Profile) {
 	w.Finish()
 	for _, src := range w.order() {
@@ -481,14 +482,14 @@ func (w *Watch) Settle(home func(decode.Addr) *demux.Profile) {
 	}
 }
 
-// Inherit takes over what another one has adopted, which is not to be used any more.
+// Inherit takes over the adoptions of another watch, which is not to be used any more.
 func (w *Watch) Inherit(o *Watch) {
 	for src, s := range o.adopted {
 		w.adopted[src] = s
 	}
 }
 
-// Forget takes back what was adopted for addresses that keep does not hold on to.
+// Forget removes the adoptions of addresses for which keep is false.
 func (w *Watch) Forget(keep func(decode.Addr) bool) {
 	for src := range w.adopted {
 		if !keep(src) {

@@ -35,7 +35,7 @@ func decodePacket(r *decode.Report, p *packet.Packet, data []byte) {
 // have reports whether n bytes from at on were captured.
 func have(data []byte, at, n int) bool { return len(data) >= at+n }
 
-// stack says where the parts of IFA are in a packet.
+// stack is the places of the parts of IFA in a packet.
 type stack struct {
 	data     []byte // as captured, up to the end of the packet
 	captured int    // of the frame
@@ -48,7 +48,7 @@ type stack struct {
 	needed   int // end of what was read, or would have been
 }
 
-// check looks for what is wrong, in the order of the bytes. What was not captured is not wrong.
+// check searches for an error, in the order of the bytes. Missing bytes of a cut capture are no error.
 func (s *stack) check(r *decode.Report) bool {
 	fail := func(field string, offset int, reason decode.Reason) bool {
 		r.Fail(format, field, min(offset, s.captured), reason) // what is missing is where the bytes end
@@ -132,7 +132,7 @@ func (s *stack) check(r *decode.Report) bool {
 	return true
 }
 
-// transport is the least size of the header that follows, 0 for one whose metadata stands where nothing says.
+// transport is the least size of the following header. It is 0 if the place of the metadata behind it is undefined.
 func (s *stack) transport(next uint8) int {
 	switch next {
 	case packet.ProtoTCP:
@@ -145,7 +145,7 @@ func (s *stack) transport(next uint8) int {
 	return 0
 }
 
-// accept takes the header, and the flow as it was without IFA.
+// accept sets the values of the header, and the flow as it was without IFA.
 func (s *stack) accept(r *decode.Report) {
 	r.Kind = decode.KindTrace
 	r.Version = decode.V20
@@ -156,7 +156,8 @@ func (s *stack) accept(r *decode.Report) {
 	packet.ReportPorts(r, s.data, s.l4)
 }
 
-// acceptMetadata takes the metadata header and the hops of which a value was captured, the first of the path first.
+// acceptMetadata sets the values of the metadata header and the hops with a captured value, the first of the path
+// first.
 func (s *stack) acceptMetadata(r *decode.Report) {
 	m := s.data[s.metadata:]
 	x := &r.AddRare().IOAM

@@ -10,8 +10,7 @@
 // are; the time inside a node is its own value.
 package ifa
 
-// Protocol is the number of IFA among protocols of IP where nothing else is set. None is assigned: 253 is for experiments, and what
-// switches use.
+// Protocol is the default IP protocol number of IFA. None is assigned: 253 is for experiments, and switches use it.
 const Protocol = 253
 
 // Sizes in bytes.

@@ -56,7 +56,7 @@ func (r *reader) Read(b *decode.Batch, p *packet.Packet, data []byte) int {
 	return 1
 }
 
-// behind is what is there of a packet behind its IP header. The IP length may end within that header.
+// behind is the captured part of a packet behind its IP header. The IP length may end within that header.
 func behind(p *packet.Packet, data []byte) []byte {
 	end := min(p.End, len(data))
 	return data[min(p.L4, end):end]

@@ -2,7 +2,7 @@ package intmd
 
 import "encoding/binary"
 
-// What the headers say that carry INT in a tunnel.
+// Values of the headers that carry INT in a tunnel.
 const (
 	PortVXLANGPE = 4790 // UDP
 	PortGeneve   = 6081 // UDP
@@ -24,7 +24,7 @@ func AppendVXLANGPE(dst []byte, vni uint32) []byte {
 	return binary.BigEndian.AppendUint32(dst, vni<<8)
 }
 
-// AppendGeneve appends a Geneve header (RFC 8926) with options of so many bytes, the one of INT with its shim included.
+// AppendGeneve appends a Geneve header (RFC 8926) for options bytes of options, that of INT with its shim included.
 // Behind the options is a packet of the given EtherType.
 func AppendGeneve(dst []byte, vni uint32, options int, etherType uint16) []byte {
 	dst = append(dst, byte(options/4), 0, byte(etherType>>8), byte(etherType))

@@ -9,8 +9,9 @@ import (
 	"github.com/hopscope/hopscope/decode/packet"
 )
 
-// This file reads shims and headers that the capture ends in. What is there of them counts: it can be enough to reject
-// them, and otherwise its values are those of a whole header. A check of which a byte is missing ends the reading.
+// This file reads shims and headers that the capture ends in. Their captured bytes count: they can be enough to
+// reject a header, and otherwise its values are those of a whole one. A check of which a byte is missing ends the
+// reading.
 
 // cutShim reads the less than four bytes b of a shim.
 func (d *Decoder) cutShim(r *decode.Report, b []byte, p *Place) {

@@ -10,7 +10,7 @@ import (
 // headerLen is the size of the 2.x headers behind the shim.
 const headerLen = 12
 
-// decode2 reads what has a shim of 2.x: a 4-bit type (Geneve: 8), and a length in bytes that excludes the shim.
+// decode2 reads INT with a shim of 2.x: a 4-bit type (Geneve: 8), and a length in bytes that excludes the shim.
 func (d *Decoder) decode2(r *decode.Report, data []byte, p *Place, shim uint32, typ uint8, length int) decode.Version {
 	typ, npt, ok := d.accepts2(shim, typ, p)
 	if !ok {
@@ -35,7 +35,7 @@ func (d *Decoder) decode2(r *decode.Report, data []byte, p *Place, shim uint32, 
 		r.Fail(format, "length", lengthAt(p), decode.BadLength)
 		return 0
 	}
-	// The shim says what INT took the place of, also where the capture ends behind it.
+	// The shim names what INT replaced, also if the capture ends behind it.
 	switch p.NPT = npt; {
 	case npt == 1:
 		p.Original = uint16(shim)

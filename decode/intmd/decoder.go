@@ -18,9 +18,9 @@ type Decoder struct {
 // New makes a decoder.
 func New(opts Options) *Decoder { return &Decoder{opts: opts} }
 
-// Decode reads the INT part at p.At of data into r. Hops that r holds already are those of the reporting node and stay
-// behind the hops of the stack. Offsets of errors count from data[0]. Less data than the lengths claim is no error:
-// what is there is read, and r is marked as truncated. After an error r is as before but for the error.
+// Decode reads the INT part at p.At of data into r. Hops that r holds already are those of the reporting node and
+// stay behind the hops of the stack. Offsets of errors count from data[0]. Less data than the lengths claim is no
+// error: the data are read, and r is marked as truncated. After an error r is unchanged except for the error.
 //
 // It gives the version of the headers, or 0 if they were rejected or cut. At least the four bytes of the shim must lie
 // before p.IPEnd.
@@ -64,7 +64,7 @@ func (d *Decoder) accepts2(shim uint32, typ uint8, p *Place) (_, npt uint8, ok b
 	return typ, npt, typ >= TypeMD && typ <= TypeMX && d.opts.Versions&V21 != 0
 }
 
-// decode1 reads what has the shim of 0.5 and 1.0: an 8-bit type, and a length that includes the shim.
+// decode1 reads INT with the shim of 0.5 and 1.0: an 8-bit type, and a length that includes the shim.
 func (d *Decoder) decode1(r *decode.Report, data []byte, p *Place, typ uint8, length int) decode.Version {
 	host := d.opts.HostINT
 	if !d.accepts1(typ, p) {
@@ -183,7 +183,7 @@ func (d *Decoder) checks10(r *decode.Report, h []byte, p *Place, bitmap uint16, 
 	return plan, hops, true
 }
 
-// destination skips a type 2 header of length bytes behind the shim and keeps what is in it.
+// destination skips a type 2 header of length bytes behind the shim and keeps its content.
 func (d *Decoder) destination(r *decode.Report, data []byte, p *Place, v decode.Version, length int) decode.Version {
 	at := p.At + 4
 	if length < 0 || at+length > p.End && !p.SinkReport {

@@ -17,12 +17,12 @@ type Header struct {
 
 	// DSCP is the original one, for the sink node to restore: in 0.5 (in its tail), in 1.0, and in 2.x with NPT 0.
 	DSCP uint8
-	// NPT and Original are as in [Place]: what 2.x over TCP and UDP took the place of. In 0.5 the tail holds the
+	// NPT and Original are as in [Place]: the values that 2.x over TCP and UDP replaced. In 0.5 the tail holds the
 	// destination port of Original and the protocol of Proto.
 	NPT      uint8
 	Original uint16
 	Proto    uint8
-	// Tunnel says that the source node added the GRE or VXLAN-GPE header too, for the sink node to take away (the bit
+	// Tunnel means that the source node added the GRE or VXLAN-GPE header, too, and the sink node removes it (the bit
 	// G). With these two carriers, Original is the protocol behind INT.
 	Tunnel bool
 
@@ -35,7 +35,7 @@ type Header struct {
 	DomainID, DomainBits uint16
 	DomainWords          int
 
-	// Layout says what the bits of Instructions stand for in a dialect. The zero value is what the version says.
+	// Layout is the meaning of the bits of Instructions in a dialect. The zero value is that of the version.
 	Layout packet.Layout
 }
 
@@ -69,7 +69,8 @@ func (h *Header) layout() packet.Layout {
 // HopWords is the size of one hop's block in words, with those of the domain.
 func (h *Header) HopWords() int { return packet.Words(h.layout(), h.Instructions) + h.DomainWords }
 
-// AppendHeader appends h. So many bytes of stack, or of what the source of INT-MX adds, follow it: a multiple of 4.
+// AppendHeader appends h. Behind it, stack bytes follow, a multiple of 4: the stack, or the source metadata of
+// INT-MX.
 func AppendHeader(dst []byte, h *Header, stack int) []byte {
 	be := binary.BigEndian
 	switch h.Version {
@@ -151,8 +152,8 @@ func (h *Header) flags2() (f uint32) {
 	return f
 }
 
-// AppendHop appends one block of the stack: the values of hop that h instructs nodes to give, without words of a domain.
-// The newest hop comes first on the wire.
+// AppendHop appends one block of the stack: the values of hop that the instructions of h request, without words of a
+// domain. The newest hop comes first on the wire.
 func AppendHop(dst []byte, h *Header, hop *decode.Hop) []byte {
 	return packet.AppendBlock(dst, h.layout(), h.Instructions, hop)
 }
@@ -182,7 +183,7 @@ type Part struct {
 	v10 bool
 }
 
-// PartAt takes b for the INT part of a packet of the given version, 1.0 or 2.x. B must hold shim and header.
+// PartAt returns b as the INT part of a packet of the given version, 1.0 or 2.x. B must hold shim and header.
 func PartAt(b []byte, v decode.Version) Part { return Part{b, v == decode.V10} }
 
 // Header is the bytes of shim and header.
@@ -196,7 +197,7 @@ func (p Part) Header() []byte {
 // RemainingHops returns how many nodes may still add a block.
 func (p Part) RemainingHops() int { return int(p.b[shimLen+3]) }
 
-// Grow counts a block of so many words, which the caller inserts behind the header.
+// Grow adds to the lengths a block of words words, which the caller inserts behind the header.
 func (p Part) Grow(words int) {
 	at := 1
 	if p.v10 {
@@ -220,8 +221,8 @@ func (p Part) Refuse(why decode.Flags) {
 	}
 }
 
-// Restore reads what the source node changed, for the sink node to put it back: NPT with the original port or protocol, or
-// with NPT 0 the original DSCP.
+// Restore returns the values that the source node replaced, which the sink node restores: NPT with the original port
+// or protocol, or with NPT 0 the original DSCP.
 func (p Part) Restore() (npt uint8, original uint16, dscp uint8) {
 	if !p.v10 {
 		npt = p.b[0] >> 2 & 3

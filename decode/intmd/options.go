@@ -45,7 +45,8 @@ type Options struct {
 	Domains []Domain
 }
 
-// Marks say which packets carry INT, and where in them it stands. The search for INT follows them; the decoder gets the place.
+// Marks are the marks of packets that carry INT, and its place in them. The search for INT follows them; the decoder
+// gets the place.
 type Marks struct {
 	// DSCP marks packets with INT: those whose DSCP equals it in the bits of DSCPMask. A mask of 0 turns it off.
 	DSCP, DSCPMask uint8
@@ -56,7 +57,7 @@ type Marks struct {
 	TailPort uint16
 	// ProbeMarker is the 64-bit mark between the transport header and the shim. 0 turns it off.
 	ProbeMarker uint64
-	// BehindOptions: INT in TCP stands behind the TCP options instead of directly behind the first 20 bytes.
+	// BehindOptions: INT in TCP is behind the TCP options instead of directly behind the first 20 bytes.
 	BehindOptions bool
 	// GREProtocol is the protocol number of INT in GRE, which is not assigned. 0 turns it off.
 	GREProtocol uint16
@@ -64,7 +65,7 @@ type Marks struct {
 	Tunnels bool
 }
 
-// With returns m with what o says besides; where both say something, o counts, and ports add up.
+// With returns m with the marks of o added. If both set a value, that of o counts, and ports add up.
 func (m Marks) With(o Marks) Marks {
 	if o.DSCPMask != 0 {
 		m.DSCP, m.DSCPMask = o.DSCP, o.DSCPMask
@@ -78,12 +79,12 @@ func (m Marks) With(o Marks) Marks {
 	return m
 }
 
-// Domain describes the domain specific metadata of one id. The words that every hop adds need no description: they
-// are what Hop ML has above the baseline.
+// Domain describes the domain specific metadata of one id. The words that every hop adds need no description: Hop ML
+// counts them beyond the baseline.
 type Domain struct {
 	ID uint16
-	// Layout says what the bits of the bitmap stand for in packets of the domain, and how wide they are. The zero value
-	// is what INT 2.1 says.
+	// Layout is the meaning of the bitmap's bits in packets of the domain, and their widths. The zero value is that
+	// of INT 2.1.
 	Layout packet.Layout
 	// SourceWords is the number of words that the source alone adds for each bit of the DS instruction, from bit 0, the most
 	// significant one.
@@ -119,7 +120,7 @@ const (
 	Geneve // the shim is the option header
 )
 
-// Place is the position of INT in a packet, and what is found there.
+// Place is the position of INT in a packet, and its content.
 type Place struct {
 	Carrier Carrier
 	At      int // of the shim

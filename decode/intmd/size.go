@@ -40,7 +40,7 @@ func (o *Options) MaxHops(bitmap uint16, room int) (int, error) {
 	return max(0, min(room, counted)-header) / perHop, nil
 }
 
-// header is what a source node of this dialect writes.
+// header is the header that a source node of this dialect writes.
 func (o *Options) header(bitmap uint16) (h Header, err error) {
 	h.Instructions = bitmap
 	switch {
@@ -73,7 +73,7 @@ func (o *Options) header(bitmap uint16) (h Header, err error) {
 	return h, nil
 }
 
-// tail is the size of what follows the stack.
+// tail is the size of the bytes behind the stack.
 func (o *Options) tail(v decode.Version) int {
 	switch {
 	case v != decode.V05:

@@ -39,8 +39,9 @@ func DecodeOption(r *decode.Report, b []byte, room, base int) {
 	}
 }
 
-// DecodeBody reads what follows the type of an IOAM option, in whatever carrier: length bytes, of which body may hold less.
-// Offsets of errors count from base, the place of body[0]; the carrier's own length is taken to be the byte before.
+// DecodeBody reads the bytes behind the type of an IOAM option, in any carrier. They are length bytes, of which body
+// may hold less. Offsets of errors count from base, the place of body[0]; the carrier's own length is taken to be the
+// byte before.
 func DecodeBody(r *decode.Report, kind uint8, body []byte, length, base int) {
 	r.Format = format
 	decodeBody(r, kind, body[:min(len(body), max(length, 0))], length, base, base-1)
@@ -54,8 +55,8 @@ func decodeBody(r *decode.Report, kind uint8, body []byte, length, base, lengthA
 		least = traceLen
 	case TypeProof, TypeEdge:
 	default:
-		// Also the types that are asked for with integrity protection: what they hold stands behind a part whose size
-		// only its method says.
+		// Types with integrity protection are unsupported, too: their content is behind a part whose size depends on
+		// the method.
 		r.Fail(format, "ioam_type", base-1, decode.Unsupported)
 		return
 	}
@@ -125,7 +126,7 @@ func proof(r *decode.Report, b []byte, length, lengthAt int) bool {
 	return true
 }
 
-// edge reads an edge-to-edge option: namespace 16, type 16, and what the bits of the type name.
+// edge reads an edge-to-edge option: namespace 16, type 16, and the values of the type's bits.
 func edge(r *decode.Report, b []byte, length, base, lengthAt int) bool {
 	if len(b) < shortLen {
 		return true

@@ -2,7 +2,7 @@
 // 9486). These are pre-allocated and incremental traces, proof of transit, edge to edge, and direct export. FORMAT.md
 // draws them.
 //
-// Nothing on the wire says what a time counts from or in: that is up to the namespace. Linux writes seconds since 1970 and
+// Epoch and unit of times are not on the wire: the namespace defines them. Linux writes seconds since 1970 and
 // microseconds. Times therefore stay in [decode.IOAMNode] as they are, apart from the times of other formats.
 //
 // The decoder fills a [decode.Report] for each option and allocates nothing once the report has grown. The encoders write
@@ -24,7 +24,7 @@ const (
 	TypeDirectExport = 4
 )
 
-// Bits of a trace type, of 24. Bits 12 to 21 are not defined and stand for 4 bytes each.
+// Bits of a trace type, of 24. Bits 12 to 21 are undefined and have 4 bytes each.
 const (
 	BitNodeID            = 1 << 23 // hop limit 8, node id 24
 	BitInterfaces        = 1 << 22 // ingress 16, egress 16

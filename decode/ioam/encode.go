@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// What the encoders refuse.
+// The errors of the encoders.
 var (
 	ErrTooLong  = errors.New("option too long")
 	ErrLoopback = errors.New("loopback with a trace type that nodes do not loop")
@@ -68,8 +68,8 @@ func AppendHeader(dst []byte, t *Trace) ([]byte, error) {
 	return be.AppendUint32(dst, t.Type<<8), nil
 }
 
-// AppendNode appends what a node writes for a trace type. What h and x do not have is all ones, as is what is not
-// defined; a checksum complement is 0xffffffff too. On error dst is returned as it was.
+// AppendNode appends the data of a node for a trace type. Values that h and x lack are all ones, as are undefined
+// ones. So is a checksum complement. On error dst is returned as it was.
 func AppendNode(dst []byte, kind uint32, h *decode.Hop, x *decode.IOAMNode) ([]byte, error) {
 	be := binary.BigEndian
 	if len(x.Opaque)%4 != 0 || len(x.Opaque) > 4*255 {
@@ -175,8 +175,8 @@ func AppendProof(dst []byte, namespace uint16, packet, cumulative uint64) []byte
 	return be.AppendUint64(be.AppendUint64(dst, packet), cumulative)
 }
 
-// AppendEdge appends an edge-to-edge option with what x has; kind says which of it, and how wide its sequence number is.
-// Times that x has not got are all ones. On error dst is returned as it was.
+// AppendEdge appends an edge-to-edge option with the values of x. Their choice, and the width of the sequence number,
+// are in kind. Times that x has not got are all ones. On error dst is returned as it was.
 func AppendEdge(dst []byte, kind uint16, x *decode.IOAMOption) ([]byte, error) {
 	const known = EdgeSeq64 | EdgeSeq32 | EdgeSeconds | EdgeFraction
 	if kind&^known != 0 || kind&(EdgeSeq64|EdgeSeq32) == EdgeSeq64|EdgeSeq32 {

@@ -18,7 +18,7 @@ func trace(r *decode.Report, kind uint8, body []byte, length, base, lengthAt int
 		r.Fail(format, "opt_data_len", lengthAt, decode.BadLength)
 		return
 	}
-	// Namespace 16, NodeLen 5, flags 4, RemainingLen 7, trace type 24, reserved 8. What was cut off reads as 0.
+	// Namespace 16, NodeLen 5, flags 4, RemainingLen 7, trace type 24, reserved 8. Bytes that were cut off read as 0.
 	var h [traceLen]byte
 	have := copy(h[:], body)
 	word := binary.BigEndian.Uint16(h[2:])
@@ -162,7 +162,7 @@ func (s *stack) firstValue() (end int) {
 	return s.stride + 4*256
 }
 
-// node reads the values of a node that are whole in b. All ones say that the node has no such value.
+// node reads the values of a node that are whole in b. All ones mean that the node has no such value.
 func (s *stack) node(h *decode.Hop, x *decode.IOAMNode, b []byte) {
 	be := binary.BigEndian
 	for kind := s.kind & sized; kind != 0; {
@@ -198,7 +198,7 @@ func (s *stack) node(h *decode.Hop, x *decode.IOAMNode, b []byte) {
 	}
 }
 
-// value keeps a value of 4 bytes. The checksum complement and what is not defined have no place.
+// value keeps a value of 4 bytes. The checksum complement and undefined values have no place.
 func value(h *decode.Hop, x *decode.IOAMNode, bit, v uint32) {
 	const none = 0xffffffff
 	switch bit {

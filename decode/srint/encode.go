@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// What the encoders refuse.
+// The errors of the encoders.
 var (
 	ErrNoPath   = errors.New("empty path")
 	ErrTooLong  = errors.New("path too long")
