@@ -259,7 +259,7 @@ func (w *Watch) find(src decode.Addr, current *demux.Profile, time int64) *sende
 	return s
 }
 
-// makeRoom removes the sender with the fewest frames, of those without a finding.
+// makeRoom removes the sender with the fewest unread frames, except those that are about to be judged.
 func (w *Watch) makeRoom(time int64) bool {
 	var least *sender
 	for _, s := range w.senders {

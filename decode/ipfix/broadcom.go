@@ -26,14 +26,15 @@ type Drop struct {
 	FrameAt         int    // in the data
 }
 
-// Reasons are numbered as a Tomahawk 6 does: what is below mmu is of the ingress, mmuEnd and above of the egress.
+// Reasons are numbered as by a Tomahawk 6. Those below mmu are of the ingress, mmuEnd and above of the egress.
 const (
 	ingressEnd = 0x79
 	mmu        = 0x90
 	mmuEnd     = 0x98
 )
 
-// ReasonName returns why a Broadcom chip dropped a packet: the stage, and what is known of its number there.
+// ReasonName returns the name of a drop reason of a Broadcom chip: the stage, and the name of the number there, if
+// known.
 func ReasonName(reason uint8) string {
 	switch {
 	case reason == 0x10:

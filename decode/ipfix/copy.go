@@ -6,8 +6,9 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// A copy is a message that came before, byte for byte: one that was captured twice, or that the network doubled. Numbers of messages with records move,
-// and records hold times, so that an exporter does not send the same bytes twice. One whose numbers stand still and whose records hold no time might.
+// A copy is a message that equals an earlier one byte for byte: it was captured twice, or the network duplicated it.
+// Numbers of messages with records move, and records hold times, so that an exporter does not send the same bytes
+// twice. One with constant numbers and records without times might.
 
 const (
 	// copyWithin is how soon a copy comes, in ns.
@@ -23,10 +24,10 @@ type Numbered struct {
 	Message bool   // it has one
 }
 
-// Twice says what is known of a message that came before.
+// Twice is the relation of a message to earlier ones with the same bytes.
 type Twice uint8
 
-// What is known of it.
+// The relations.
 const (
 	Once     Twice = iota // it did not come before
 	Copy                  // it counts once

@@ -22,7 +22,7 @@ func AppendMessage(b []byte, m *Message, body func([]byte) []byte) []byte {
 	return b
 }
 
-// AppendSet appends a set with what body appends, and pad zeros.
+// AppendSet appends a set with the bytes that body appends, and pad zeros.
 func AppendSet(b []byte, id uint16, pad int, body func([]byte) []byte) []byte {
 	at := len(b)
 	b = append(body(append(binary.BigEndian.AppendUint16(b, id), 0, 0)), make([]byte, pad)...)

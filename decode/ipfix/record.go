@@ -6,7 +6,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// Template is a template with what follows from it.
+// Template is a template with the values derived from it.
 type Template struct {
 	decode.Template
 	View View // what its records are about
@@ -18,7 +18,8 @@ type Template struct {
 	used     int64   // when records of it came last, ns since 1970; its session's lock guards it
 }
 
-// Holds is how many records are in that many bytes of a set, padding included. Of records of variable length that is not known: 1.
+// Holds is how many records are in that many bytes of a set, padding included. For records of variable length the
+// number is unknown, and Holds returns 1.
 func (t *Template) Holds(bytes int) int {
 	if t.fixed < len(t.Fields) {
 		return 1
@@ -26,7 +27,7 @@ func (t *Template) Holds(bytes int) int {
 	return bytes / t.least
 }
 
-// compile makes a template of what is on the wire. It is nil if the records would be empty.
+// compile makes a template of its definition on the wire. It is nil if the records would be empty.
 func compile(version uint16, domain uint32, d *Definition, o *Options) *Template {
 	be := binary.BigEndian
 	t := &Template{Template: decode.Template{Version: version, ID: d.ID, Domain: domain, Scopes: d.Scopes, Fields: make([]decode.Element, d.Fields)}, raw: append([]byte(nil), d.Raw...)}

@@ -1,6 +1,7 @@
 package ipfix
 
-// counting is what the numbers of messages count. Exporters differ, so that it is learned and no loss is reported before.
+// counting is the unit that the sequence numbers of messages count. Exporters differ, so that it is learned and no
+// loss is reported before.
 type counting uint8
 
 const (
@@ -12,7 +13,7 @@ const (
 	numCountings
 )
 
-// What it takes to believe that an exporter counts in a way: messages that agree with it and with no better one.
+// The evidence for a unit of an exporter: messages that agree with it and with no better one.
 const (
 	believed   = 3
 	mostBelief = 32
@@ -41,7 +42,7 @@ type domain struct {
 }
 
 // number returns the number of the first record of a message, and whether its records, or the message, have numbers.
-// Numbers go on where nothing is known to be lost.
+// Numbers continue if no loss is known.
 func (d *domain) number(seq uint32) (n uint32, records, message bool) {
 	delta := seq - d.seq
 	d.skip = d.started && int32(delta) < 0
@@ -82,7 +83,7 @@ func (d *domain) number(seq uint32) (n uint32, records, message bool) {
 	return d.next, d.counting == countsRecords, d.counting == countsMessages
 }
 
-// end says what the message held that number was asked for last.
+// end records the content of the message of the last call of number.
 func (d *domain) end(records, fields uint32, unknown bool) {
 	if d.skip {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// Limits bound what is remembered of exporters, whatever they send.
+// Limits bound the state of exporters, for any traffic.
 type Limits struct {
 	Exporters int           // addresses with ports
 	Templates int           // of all exporters together
@@ -29,7 +29,7 @@ func DefaultLimits() Limits {
 const (
 	// idleFor is how long an exporter with templates is silent, or a template not used, before another one may have its place.
 	idleFor = int64(time.Hour)
-	// looked is how many are looked at for the one that makes room.
+	// looked is the number of candidates for removal.
 	looked = 8
 	// newFor is how long a template that no record used has its place.
 	newFor = int64(time.Minute)
@@ -47,7 +47,7 @@ type Source struct {
 	Port uint16
 }
 
-// Store is the state of all exporters. Any number of goroutines may use it; a message takes the lock of its exporter alone.
+// Store is the state of all exporters. Any number of goroutines may use it. A message locks its exporter alone.
 type Store struct {
 	limits  Limits
 	options Options
@@ -128,7 +128,7 @@ type parkedSet struct {
 	data  []byte
 }
 
-// Epoch changes when sessions that were given are no longer to be used.
+// Epoch changes when sessions that Session returned are no longer to be used.
 func (st *Store) Epoch() uint64 { return st.epoch.Load() }
 
 // Session returns the session of a source, nil if there is no room for another one. A caller keeps it until Epoch
@@ -176,7 +176,7 @@ func (st *Store) forget(now int64) bool {
 	return true
 }
 
-// drop takes everything from a session that is no longer used.
+// drop empties a session that is no longer used.
 func (s *Session) drop() {
 	for k, t := range s.templates {
 		s.remove(k, t)
@@ -201,7 +201,8 @@ func (s *Session) remove(k templateKey, t *Template) {
 	s.recent.t = nil
 }
 
-// Begin takes the lock of the session for a message that came at a time, in ns since 1970. It is false where the session is gone.
+// Begin locks the session for a message that arrived at now, in ns since 1970. It returns false if the session was
+// removed.
 func (s *Session) Begin(now int64) bool {
 	s.Lock()
 	if s.gone {
@@ -224,7 +225,7 @@ func (s *Session) Template(m *Message, id uint16) *Template {
 	return s.recent.t
 }
 
-// Empty reports whether the exporter never sent a template that is known.
+// Empty reports whether no template of the exporter is known.
 func (s *Session) Empty() bool { return len(s.templates) == 0 }
 
 // Define records a definition. It returns the template if it is new or has changed.
@@ -269,7 +270,7 @@ func (s *Session) put(k templateKey, t *Template) {
 	}
 }
 
-// withdraw takes templates back: one, or with the number of a set all that such a set has given of the domain.
+// withdraw removes templates: one, or with the number of a set all templates of the domain from such sets.
 func (s *Session) withdraw(k templateKey, options bool) {
 	for other, t := range s.templates {
 		if other == k || k.id < 256 && other.version == k.version && other.domain == k.domain && (t.Scopes > 0) == options {
@@ -314,7 +315,7 @@ func (s *Session) evict(now int64, anyOne bool) bool {
 	return true
 }
 
-// evict takes a template away from one of some sessions beside one.
+// evict removes a template of one of some sessions other than beside.
 func (st *Store) evict(beside *Session) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -363,7 +364,7 @@ func (s *Session) unpark(i int) {
 	s.parked = slices.Delete(s.parked, i, i+1)
 }
 
-// expire lets go what waited for too long.
+// expire removes data that waited for too long.
 func (s *Session) expire(now int64) {
 	for len(s.parked) > 0 && now-s.parked[0].since > int64(s.store.limits.ParkedFor) {
 		s.unpark(0)
@@ -444,7 +445,7 @@ func (st *Store) own(o owner, d *domain) bool {
 	return st.owners[o] == d
 }
 
-// End ends a message: so many records were read, with so many fields, and unknown says that others could not be counted.
+// End ends a message of so many records and fields. With unknown, further records could not be counted.
 func (s *Session) End(m *Message, records, fields uint32, unknown bool) {
 	if d := s.domain(m); d != nil {
 		d.end(records, fields, unknown)
@@ -479,8 +480,8 @@ func (s *Session) SetRate(m *Message, sampler uint64, rate uint32) {
 	}
 }
 
-// Rate returns the sampling rate of a sampler, or of all records of a template, 1 where it is not known. Where one sampler is known
-// and the record names none, that one is meant.
+// Rate returns the sampling rate of a sampler, or of all records of a template, 1 if it is unknown. A record that
+// names no sampler is of the only known one.
 func (s *Session) Rate(m *Message, sampler uint64, template uint16) uint32 {
 	d := s.domain(m)
 	if d == nil || len(d.rates) == 0 {
@@ -501,7 +502,7 @@ func (s *Session) Rate(m *Message, sampler uint64, template uint16) uint32 {
 	return max(s.rate, 1)
 }
 
-// DefaultRate is the sampling rate that the settings give the exporter, 1 where they do not.
+// DefaultRate is the exporter's sampling rate by the settings, 1 without one.
 func (s *Session) DefaultRate() uint32 { return max(s.rate, 1) }
 
 // Figures holds the counts of a store.
@@ -563,7 +564,7 @@ func (s *Session) Learn(node, index uint32, name []byte) {
 	}
 }
 
-// LearnReason keeps what a node's drop reason is called, for Learned. why is called if it is new.
+// LearnReason records the name of a node's drop reason for Learned. It calls why if the reason is new.
 func (s *Session) LearnReason(node uint32, reason uint8, why func(uint8) string) {
 	k := uint64(node)<<32 | 1<<31 | uint64(reason)
 	if _, ok := s.learned[k]; !ok {
@@ -591,7 +592,7 @@ func (s *Session) learn(k uint64, name []byte, why string) {
 	}
 }
 
-// Learned returns what exporters said of themselves since the last call.
+// Learned returns the names that exporters reported since the last call.
 func (st *Store) Learned() (list []Named) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -599,7 +600,7 @@ func (st *Store) Learned() (list []Named) {
 	return list
 }
 
-// DelayStats holds the reported delays on the way to a node, by the interfaces that packets took there.
+// DelayStats holds the reported delays on the path to a node, by the interfaces of packets there.
 type DelayStats struct {
 	Ingress, Egress uint32 // ifIndex; 0 is none
 	Records         uint64
@@ -644,7 +645,7 @@ func (s *Session) AddDelay(ingress, egress uint32, d *decode.PathDelay) {
 	}
 }
 
-// Figures returns what the store has counted.
+// Figures returns the counters of the store.
 func (st *Store) Figures() (f Figures) {
 	f.Exporters, f.Templates = st.count(), int(st.templates.Load())
 	f.Refused, f.Evicted, f.Expired = st.refused.Load(), st.evicted.Load(), st.expired.Load()
@@ -671,7 +672,7 @@ func (st *Store) list() (list []*Session) {
 	return list
 }
 
-// Status returns what is known of each exporter, by address and port.
+// Status returns the state of each exporter, by address and port.
 func (st *Store) Status() (all []Status) {
 	for _, s := range st.list() {
 		s.Lock()
@@ -704,7 +705,8 @@ func (st *Store) Status() (all []Status) {
 	return all
 }
 
-// Changes counts the templates that came, changed or left: what was saved is up to date as long as it is the same.
+// Changes counts the templates that were added, changed or removed. A saved state is current while Changes is the
+// same.
 func (st *Store) Changes() uint64 { return st.changed.Load() }
 
 // Fresh returns a channel with one value if templates were added or changed since the last one. It is for one
@@ -736,7 +738,7 @@ func (st *Store) Save() (all []Saved) {
 	return all
 }
 
-// Restore takes in a template of an earlier run. It is false for what is none, or where there is no room.
+// Restore adds a template of an earlier run. It returns false if it is invalid, or if there is no room.
 func (st *Store) Restore(t *Saved, now int64) bool {
 	var ds Definitions
 	var d Definition

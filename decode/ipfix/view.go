@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// Kind says what the records of a template are about.
+// Kind is the subject of a template's records.
 type Kind uint8
 
 // The kinds of template.
@@ -73,7 +73,7 @@ const (
 	Juniper = 2636
 )
 
-// Numbering says which elements without an enterprise hold delays, where numberings collide.
+// Numbering chooses which elements without an enterprise hold delays, where numberings collide.
 type Numbering uint8
 
 // The numberings of delays. All of them also read those of RFC 9951 (530 to 533) and of Huawei, which collide with nothing.
@@ -83,7 +83,7 @@ const (
 	Strict                    // no other
 )
 
-// Options say how templates are understood.
+// Options choose the interpretation of templates.
 type Options struct {
 	Delays Numbering
 	Rates  []Rate // by exporter, where its records do not say it
@@ -150,7 +150,7 @@ func (v *View) has(list ...Slot) bool {
 	return false
 }
 
-// viewOf finds what is known among the elements of a template.
+// viewOf finds the known elements of a template.
 func viewOf(t *decode.Template, o *Options) (v View) {
 	for i := range t.Fields {
 		e := &t.Fields[i]
@@ -293,7 +293,7 @@ type JuniperException struct {
 	Ingress    uint32
 }
 
-// Exception reads the elements 137 of Juniper: each value says in its upper 6 bits what it is.
+// Exception reads the elements 137 of Juniper. The upper 6 bits of each value are its kind.
 func (r *Records) Exception() (x JuniperException) {
 	for _, i := range r.t.View.juniper {
 		v, ok := r.Uint(int(i))
@@ -322,8 +322,8 @@ func (r *Records) Exception() (x JuniperException) {
 	return x
 }
 
-// Rate is the sampling rate that the record gives, and the sampler that it is of: one of rate packets. It is 0 where it gives none. An options
-// record that names no sampler can name a template: [SamplerOf].
+// Rate is the sampling rate in the record, one of rate packets, and its sampler. It is 0 if the record has none. An
+// options record that names no sampler can name a template: [SamplerOf].
 func (r *Records) Rate() (rate uint32, sampler uint64) {
 	sampler, _ = r.Number(Sampler)
 	if id, ok := r.Number(OfTemplate); ok && sampler == 0 {

@@ -82,7 +82,7 @@ func (d *Decoder) hash(h uint64, b []byte) uint64 {
 	return h
 }
 
-// hashOf is that of a set of attributes, whatever their order.
+// hashOf is the hash of a set of attributes, independent of their order.
 func (d *Decoder) hashOf(list []attribute) (sum uint64) {
 	for i := range list {
 		a := &list[i]

@@ -2,8 +2,8 @@ package otlp
 
 import "github.com/hopscope/hopscope/decode"
 
-// counters are what an interface counts of packets, errors and discards, each in metrics of their own. An error or a discard says something
-// beside the packets of its direction alone, so that it waits for these.
+// counters are an interface's counts of packets, errors and discards, each in metrics of their own. Errors and
+// discards only have a meaning beside the packets of their direction, so that they wait for these.
 type counters struct {
 	waiting decode.Counters // errors and discards since packets came last
 	ways    [2]way          // in and out
@@ -17,11 +17,11 @@ type way struct {
 	total   int64  // when discards of all reasons came last
 }
 
-// recent reports whether what came last at some time is still to be expected.
+// recent reports whether points that arrived last at some time are still expected.
 func (d *Decoder) recent(at int64) bool { return at != 0 && d.time-at < int64(idle) }
 
-// counted makes a report of what an interface counted since the point before. Errors and discards of an interface whose packets no metric
-// counts are drops.
+// counted makes a report of an interface's increments since the previous point. Errors and discards of an interface
+// whose packets no metric counts are drops.
 func (d *Decoder) counted(rule *Rule, g *growth, at *place) {
 	which := rule.Statistic - InPackets // as in Counters.All
 	packets, discards := rule.Statistic <= OutPackets, rule.Statistic >= InDiscards
@@ -73,7 +73,7 @@ func (x *counters) release(c *decode.Counters, which Statistic) {
 	}
 }
 
-// rise is what a counter of an interface rose by since its previous point, if that is known. It is unknown if a
+// rise is the increment of an interface's counter since its previous point, if that is known. It is unknown if a
 // counter of the interface fell in the same request, that is, was set to zero. So it is if the rise exceeds the
 // capacity of the line, or the exact range of float64.
 func (d *Decoder) rise(rule *Rule, g *growth, port *port) (n uint64, ok bool) {
@@ -100,7 +100,8 @@ func (d *Decoder) rise(rule *Rule, g *growth, port *port) (n uint64, ok bool) {
 	return whole64(rise), rise <= most
 }
 
-// received makes a report of the octets that an interface received since the point before, with its utilisation by them where its speed is known.
+// received makes a report of the octets that an interface received since the previous point, with its utilisation if
+// its speed is known.
 func (d *Decoder) received(rule *Rule, g *growth, at *place) {
 	r := d.report(decode.KindCounters, at)
 	if at.port == nil {

@@ -244,7 +244,7 @@ func (p *point) exponential(*Decoder) decode.Reason {
 	return p.counted(p.zero)
 }
 
-// emit makes a report of the point at hand, of which a rule says what it means.
+// emit makes a report of the current point by a rule.
 func (d *Decoder) emit(r *Rule, name []byte, at *place) decode.Reason {
 	p := &d.p
 	if d.ahead && p.empty {
@@ -398,7 +398,8 @@ func (p *point) powers(rule *Rule, to *decode.Histogram) {
 	}
 }
 
-// octets makes a report of the octets that an interface sent since the point before, with its utilisation by them where its speed is known.
+// octets makes a report of the octets that an interface sent since the previous point, with its utilisation if its
+// speed is known.
 func (d *Decoder) octets(rule *Rule, g *growth, at *place) {
 	r := d.report(decode.KindCounters, at)
 	if at.port != nil {
@@ -415,7 +416,8 @@ func (d *Decoder) octets(rule *Rule, g *growth, at *place) {
 	}
 }
 
-// used is the share of an interface that octets since the point before took, in hundredths of a percent, where its speed is known.
+// used is the utilisation of an interface by octets since the previous point, in hundredths of a percent, if its
+// speed is known.
 func (d *Decoder) used(rule *Rule, octets float64, since uint64, port *port) (used uint32, ok bool) {
 	const hour = 3600e9
 	speed := d.speed(rule, port)
@@ -453,7 +455,7 @@ func (d *Decoder) drops(rule *Rule, g *growth, at *place) {
 	at.hop(r)
 }
 
-// value makes a report of a value that stands for itself.
+// value makes a report of a value that needs no previous point.
 func (d *Decoder) value(rule *Rule, at *place) decode.Reason {
 	v := rule.scale(d.p.value)
 	if rule.Statistic == Speed {

@@ -7,19 +7,19 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// Config says how metrics are read.
+// Config holds the rules and bounds for reading metrics.
 type Config struct {
 	Rules []Rule // the first that matches a point counts
 	// Nodes are the attributes of a resource, or of a point, that can name the node; the first that is there does. Where none is, the node
 	// is that of the sender's address.
 	Nodes []string
-	// MemoryBytes bounds what is remembered of streams.
+	// MemoryBytes bounds the state of streams.
 	MemoryBytes int64
 	Seed        uint64 // of the hash of streams
 	// Since is when this process began to receive, in ns since 1970. Of a stream that began before, another one may have counted a part.
 	Since int64
-	// Speed gives the speed of an interface in bit/s that no metric reports, 0 where it is not known. The node has the number that its exporter
-	// gives it. Nil knows none.
+	// Speed returns the speed in bit/s of an interface that no metric reports, 0 if it is unknown. The node id is
+	// that of the exporter. Nil stands for no known speeds.
 	Speed func(exporter decode.Addr, node, index uint32) float64
 	// Units are those of the reports, with the names of drop reasons.
 	Units *decode.Units
@@ -61,7 +61,7 @@ type Decoder struct {
 	names   int // of ports that were reported
 }
 
-// Result counts the points of a request by what became of them.
+// Result counts the points of a request by outcome.
 type Result struct {
 	Points  int
 	Foreign int                    // that no rule reads, or that are of no statistic
@@ -84,7 +84,7 @@ type Unread struct {
 	Why    string // nothing is, where a rule knows it; empty where none does
 }
 
-// port is an interface with what it counted.
+// port is an interface with its counts.
 type port struct {
 	Port
 	counters
@@ -109,8 +109,9 @@ func New(cfg Config) *Decoder {
 	}
 }
 
-// Read reads a request of a sender and appends a report for each point that a rule reads to b. It calls full after each of them, so that b need not
-// grow. A broken request has no points, and one report that says where it is broken; of those the result has all zeros.
+// Read reads a request of a sender and appends a report for each point that a rule reads to b. It calls full after
+// each of them, so that b need not grow. A broken request has no points, one report with the place of the error, and
+// a result of zeros.
 func (d *Decoder) Read(b *decode.Batch, src decode.Addr, data []byte, time int64, full func()) Result {
 	d.data, d.time, d.src, d.out, d.full, d.got = data, time, src, b, full, Result{}
 	d.requests++
@@ -129,7 +130,7 @@ func (d *Decoder) Read(b *decode.Batch, src decode.Addr, data []byte, time int64
 	return d.got
 }
 
-// resource reads what one resource, which is a switch, says.
+// resource reads the metrics of one resource, which is a switch.
 func (d *Decoder) resource(m message) {
 	d.within = m
 	d.attrs, d.own = d.attrs[:0], 0
@@ -228,7 +229,7 @@ func (d *Decoder) point(name []byte, found []*Rule, m message) (ok bool, why str
 	return false, ""
 }
 
-// place is what a point is about.
+// place is the subject of a point: node, interface and queue.
 type place struct {
 	node  uint32
 	port  *port // nil for all of the node
@@ -300,7 +301,7 @@ func (d *Decoder) learn(x *Port) {
 	}
 }
 
-// Learned returns what points said of interfaces since the last call. Any goroutine may call it.
+// Learned returns the properties of interfaces that points reported since the last call. Any goroutine may call it.
 func (d *Decoder) Learned() (list []Port) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -325,8 +326,8 @@ func (d *Decoder) notRead(name []byte, why string, n int) {
 	x.Points, x.Why = x.Points+uint64(n), why
 }
 
-// Unread returns the metrics of which nothing is counted by their names; "" stands for further ones. Any goroutine
-// may call it.
+// Unread returns the metrics of which nothing is counted by their names; "" is for further ones. Any goroutine may
+// call it.
 func (d *Decoder) Unread(f func(metric string, x Unread)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -335,7 +336,7 @@ func (d *Decoder) Unread(f func(metric string, x Unread)) {
 	}
 }
 
-// queueOf is the number of a queue, -1 for what is none.
+// queueOf is the number of a queue, -1 if the text is none.
 func queueOf(text string) int {
 	n := 0
 	for _, c := range []byte(text) {

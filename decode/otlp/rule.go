@@ -19,7 +19,7 @@ const (
 	Drops                        // packets, counted, of which no direction is known
 	Errors                       // packets that were dropped since they were damaged, counted in the same way
 
-	// What an interface counts by direction, in the order of decode.Counters.
+	// The counters of an interface by direction, in the order of decode.Counters.
 	InPackets
 	OutPackets
 	InErrors
@@ -39,13 +39,13 @@ var Statistics = []string{
 // Counts reports whether it is a count of an interface by direction.
 func (s Statistic) Counts() bool { return s >= InPackets && s <= OutDiscards }
 
-// Units are the units in settings, by what they are in nanoseconds, bytes, bits a second or shares.
+// Units are the units in settings, with their values in nanoseconds, bytes, bits a second or shares.
 var Units = map[string]float64{
 	"": 1, "ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "bytes": 1, "kib": 1 << 10, "mib": 1 << 20, "bit/s": 1, "mbit/s": 1e6, "gbit/s": 1e9,
 	"ratio": 1, "percent": .01,
 }
 
-// Rule says what the points of a metric are. What a point says of its unit does not count: devices are wrong there.
+// Rule is the meaning of the points of a metric. The unit in a point is ignored: devices are wrong there.
 type Rule struct {
 	Metric    string      // name; a * at its end stands for any rest
 	Where     [][2]string // attributes of the point, and the values that they must have
@@ -97,7 +97,8 @@ const (
 // Discards of Cumulus by reason count where those of all reasons (if_in_discards, if_out_discards) do not come. Of filters whose direction is
 // not documented, they are drops.
 //
-// What is known and left out counts something twice or belongs to no egress interface. Its rules say why, for the list of what is not counted.
+// Known metrics that are left out count something twice or belong to no egress interface. Their rules hold the
+// reason, for the list of uncounted metrics.
 func Builtin() (list []Rule) {
 	const ports = "nvswitch_interface_"
 	port := func(name string, s Statistic, reason uint8) {

@@ -32,7 +32,8 @@ const (
 	// patience is how long a stream may have times before that of its last point until they are accepted: a clock was
 	// set back.
 	patience = 5 * time.Minute
-	// idle is how long a stream must be silent that makes room for others, and sweep how often the table is looked through for such.
+	// idle is how long a stream must be silent before it makes room for others, and sweep the interval of searches
+	// for such.
 	idle  = 10 * time.Minute
 	sweep = time.Minute
 )
@@ -88,7 +89,7 @@ func (t *streams) room(n, now int64) bool {
 	return t.used+n <= t.most
 }
 
-// share is what of a point is new since the one before.
+// share is the part of a point that is new since the previous one.
 type share uint8
 
 const (
@@ -98,9 +99,11 @@ const (
 	whole                // all of it
 )
 
-// step follows a stream to its next point, and says what of that is new as far as times show it. Since is when the receiver began, by its clock.
+// step moves a stream to its next point, and returns the new share of that, as far as times show it. Since is when
+// the receiver began, by its clock.
 //
-// Source: OpenTelemetry metrics data model, "Resets and Gaps". A start that is the time of its own point is not known.
+// Source: OpenTelemetry metrics data model, "Resets and Gaps". A start that equals the time of its own point is
+// unknown.
 func (s *stream) step(p *point, now, since int64) (news share, reason decode.Reason) {
 	known := s.seen != 0
 	if known && p.time <= s.time {
@@ -144,7 +147,7 @@ func (d *Decoder) settle(s *stream, news share, fell bool, total float64) share 
 	return news
 }
 
-// rose notes how fast a stream counts, by what it counted since a time.
+// rose records the rate of a stream, by its increment between two times.
 func (s *stream) rose(n float64, since, to uint64) {
 	const few = 8
 	switch rate := n / float64(to-since); {
@@ -195,7 +198,7 @@ func (p *point) whole() float64 {
 	return float64(n)
 }
 
-// growth is what a counter counted since the point before.
+// growth is the increment of a counter since the previous point.
 type growth struct {
 	n     float64
 	since uint64 // when that began, ns since 1970; 0 where it is not known
@@ -248,8 +251,8 @@ func (d *Decoder) buckets(s *stream, news share, before uint64) (as share, fell 
 	return d.settle(s, news, fell, total), fell, 0
 }
 
-// subtract takes the counts of an earlier point from those of p, in the coarser one of both scales. Where p has less in a bucket it stays whole,
-// which is reported as false.
+// subtract subtracts the counts of an earlier point from those of p, in the coarser one of both scales. If p has less
+// in a bucket it stays whole, and subtract returns false.
 func (p *point) subtract(last []uint64, zero uint64, scale, offset int32) bool {
 	to := min(scale, p.scale)
 	now, at := coarser(p.rest[:0], p.counts, p.scale-to, p.offset)

@@ -22,7 +22,7 @@ type field struct {
 	from, to int
 }
 
-// is reports whether f is a field with a number and of a type. A known field of another type is as good as an unknown one.
+// is reports whether f is a field with a number and of a type. A known field of another type counts as unknown.
 func (f *field) is(num, typ uint64) bool { return f.num == num && f.typ == typ }
 
 func (f *field) float() float64 { return math.Float64frombits(f.v) }

@@ -115,7 +115,7 @@ func appendItem(dst []byte, it item, h *decode.Hop) []byte {
 	return be.AppendUint32(dst, math.MaxUint32)
 }
 
-// orOnes64 and its like give the value of the field f of h as it is written: all ones where h has not got it.
+// orOnes64 and its like return the value of the field f of h as it is written: all ones if h lacks it.
 func orOnes64(h *decode.Hop, f decode.HopField, v uint64) uint64 {
 	if h.Has&f == 0 {
 		return math.MaxUint64

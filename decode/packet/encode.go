@@ -33,7 +33,7 @@ type IPv4 struct {
 	Src, Dst        [4]byte
 }
 
-// AppendIPv4 appends h with its checksum, for a packet that goes on for so many bytes behind it.
+// AppendIPv4 appends h with its checksum, for a packet with payload bytes behind it.
 func AppendIPv4(dst []byte, h *IPv4, payload int) []byte {
 	be := binary.BigEndian
 	first := 0x45<<24 | uint32(h.TOS)<<16 | uint32(uint16(IPv4Len+payload))
@@ -55,7 +55,7 @@ type IPv6 struct {
 	Src, Dst                      [16]byte
 }
 
-// AppendIPv6 appends h, for a packet that goes on for so many bytes behind it.
+// AppendIPv6 appends h, for a packet with payload bytes behind it.
 func AppendIPv6(dst []byte, h *IPv6, payload int) []byte {
 	be := binary.BigEndian
 	dst = be.AppendUint32(dst, 6<<28|uint32(h.TrafficClass)<<20)
@@ -63,8 +63,8 @@ func AppendIPv6(dst []byte, h *IPv6, payload int) []byte {
 	return append(append(dst, h.Src[:]...), h.Dst[:]...)
 }
 
-// AppendUDP appends a UDP header for so many bytes behind it. Its checksum is 0, which says that there is none;
-// [ChecksumUDP] fills it in.
+// AppendUDP appends a UDP header for payload bytes behind it. Its checksum is 0, which means none. [ChecksumUDP] sets
+// it.
 func AppendUDP(dst []byte, srcPort, dstPort uint16, payload int) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(srcPort)<<48|uint64(dstPort)<<32|uint64(uint16(UDPLen+payload))<<16)
 }
@@ -132,7 +132,7 @@ func PseudoHeader(addresses []byte, proto uint8, length int) uint64 {
 }
 
 // ChecksumUDP fills in the checksum of a UDP datagram that begins with its header and whose checksum is 0 so far. A
-// checksum that would be 0 becomes all ones, because 0 says that there is none (RFC 768).
+// checksum that would be 0 becomes all ones, because 0 means that there is none (RFC 768).
 func ChecksumUDP(datagram []byte, pseudo uint64) {
 	c := ^Fold(pseudo + Sum(datagram))
 	if c == 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// Format holds the options of a profile for one format that rides in packets of the network. The package of a format has a type that
-// implements it; the picker among formats knows nothing else of them.
+// Format holds the options of a profile for one format that rides in packets of the network. The package of a format
+// has a type that implements it. The choice among formats uses nothing else of them.
 type Format interface {
 	Where() Where
 	NewReader() Reader // for one goroutine
@@ -21,15 +21,15 @@ type Reader interface {
 	Read(b *decode.Batch, p *Packet, data []byte) (n int)
 }
 
-// PayloadReader is a Reader whose packets end at a host's socket. A profile with such a format takes the datagrams of its
-// exporters for them.
+// PayloadReader is a Reader whose packets end at a host's socket. With such a format, a profile reads its exporters'
+// datagrams as such packets.
 type PayloadReader interface {
 	Reader
 	// ReadPayload appends one report about the payload of a UDP datagram of length bytes, of which payload may hold less.
 	ReadPayload(b *decode.Batch, payload []byte, length int)
 }
 
-// Where says which packets a format is looked for in.
+// Where is the set of packets that are searched for a format.
 type Where struct {
 	Ports      []uint16 // UDP destination ports
 	EtherTypes []uint16 // of frames without an IP header
@@ -39,7 +39,7 @@ type Where struct {
 	Alone bool
 }
 
-// Report fills in what the IP header of p says: flow, TTL and packet id. It must not be called when p.IP is 0.
+// Report sets the values of p's IP header: flow, TTL and packet id. It must not be called when p.IP is 0.
 func (p *Packet) Report(r *decode.Report, data []byte) {
 	p.Flow(&r.Flow, data)
 	has := r.Has | decode.HasFlow | decode.HasTTL
@@ -54,8 +54,8 @@ func (p *Packet) Report(r *decode.Report, data []byte) {
 	r.Has = has
 }
 
-// ReportPorts takes the ports of r's flow from the transport header at data[at], if r's protocol has ports. The data end
-// where the packet does, or earlier.
+// ReportPorts sets the ports of r's flow by the transport header at data[at], if r's protocol has ports. The data end
+// with the packet, or earlier.
 func ReportPorts(r *decode.Report, data []byte, at int) {
 	r.Flow.SrcPort, r.Flow.DstPort = 0, 0
 	r.Has &^= decode.HasPorts

@@ -61,7 +61,7 @@ func used(a decode.Addr) bool {
 	return bytes.Contains(a[:], make([]byte, 4))
 }
 
-// transportHolds reports whether what is there of TCP or UDP can be the beginning of its header.
+// transportHolds reports whether the captured bytes of TCP or UDP can be the beginning of its header.
 func (p *Packet) transportHolds(data []byte) bool {
 	if p.L4 == 0 || p.Fragment {
 		return true

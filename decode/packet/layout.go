@@ -6,7 +6,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// Layout says what the bits of a bitmap stand for, and how wide each item is.
+// Layout is the meaning of the bits of a bitmap, and the width of each item.
 type Layout uint8
 
 // The layouts. Bit 0 is the most significant bit of a bitmap.
@@ -28,7 +28,7 @@ const (
 	numLayouts
 )
 
-// item is what a bit stands for. An item is one or two values of a Hop.
+// item is the meaning of a bit: one or two values of a Hop.
 type item uint8
 
 const (
@@ -74,7 +74,7 @@ var itemFields = [numItems]decode.HopField{
 	congestionAfterQueue: decode.HopQueueCongestion,
 }
 
-// items gives the meaning of the bits of each layout, from bit 0. Bits beyond are reserved.
+// items is the meaning of the bits of each layout, from bit 0. Bits beyond are reserved.
 var items = [numLayouts][9]item{
 	INT2:      {nodeID, interfaces, latency, queue, ingressTime64, egressTime64, l2Interfaces, txUtilization, buffer},
 	INT10:     {nodeID, interfaces, latency, queue, ingressTime, egressTime, l2Interfaces, txUtilization},
@@ -83,7 +83,7 @@ var items = [numLayouts][9]item{
 	INT05:     {nodeID, interfaces, latency, queue, ingressTime, egressTime, congestion, txUtilization},
 }
 
-// doubled are the bits of each layout that stand for 8 bytes instead of 4.
+// doubled are the bits of each layout whose items have 8 bytes instead of 4.
 var doubled = [numLayouts]uint16{INT2: 0x0e00, INT10: 0x0200, INT10Wide: 0x0c00, INT2FANT: 0x0e0e}
 
 // countsOf is the counts of INT2FANT by bit, from bit 9 on.

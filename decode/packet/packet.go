@@ -1,4 +1,5 @@
-// Package packet is what formats in packets have in common: the layers below them, and the blocks of metadata that nodes write.
+// Package packet is the common part of formats in packets: the layers below them, and the blocks of metadata that
+// nodes write.
 //
 // # Layers
 //
@@ -69,13 +70,13 @@ const (
 	protoDestination uint8 = 60
 )
 
-// Limits on what a hostile packet can make the parser walk.
+// Limits on the parser's steps in a hostile packet.
 const (
 	maxTags       = 8
 	maxExtensions = 16
 )
 
-// Packet says where the layers of one packet are. Offsets count from the first byte of the data that was read.
+// Packet holds the places of the layers of one packet. Offsets count from the first byte of the data that was read.
 type Packet struct {
 	L3        int    // the IP header, or what stands in its place
 	L4        int    // the header above IP; 0 if there is none: a later fragment, or no whole IP header
@@ -102,8 +103,8 @@ func (p *Packet) SrcPort() uint16 { return uint16(p.Ports >> 16) }
 // DstPort is SrcPort for the destination.
 func (p *Packet) DstPort() uint16 { return uint16(p.Ports) }
 
-// UDPEnd returns where the UDP datagram at L4 ends by its own length, as far as the IP packet has room. A length of 0 (RFC 2675), or
-// one that was not captured, says nothing.
+// UDPEnd returns where the UDP datagram at L4 ends by its own length, as far as the IP packet has room. A length of 0
+// (RFC 2675), or one that was not captured, is ignored.
 func (p *Packet) UDPEnd(data []byte) int {
 	if len(data) < p.L4+6 {
 		return p.End
@@ -115,8 +116,9 @@ func (p *Packet) UDPEnd(data []byte) int {
 	return min(p.L4+n, p.End)
 }
 
-// Frame reads a captured frame, to the packet behind labels of MPLS or a session of PPPoE where there are some. Length is that on the wire, and no packet ends behind it whatever its IP header says. A
-// packet inside a report has no such bound, because the node that reports may have cut it.
+// Frame reads a captured frame, to the packet behind any labels of MPLS or session of PPPoE. Length is that on the
+// wire, and no packet ends behind it, also if its IP header has a larger length. A packet inside a report has no such
+// bound, because the node that reports may have cut it.
 func (p *Packet) Frame(link uint16, data []byte, length int) {
 	length = max(length, len(data))
 	switch link {
@@ -153,7 +155,7 @@ func (p *Packet) Frame(link uint16, data []byte, length int) {
 	p.End = min(p.End, length)
 }
 
-// Ethernet reads a frame that starts at data[at] and ends at end by what encloses it.
+// Ethernet reads a frame that starts at data[at]. By the enclosing layer it ends at end.
 func (p *Packet) Ethernet(data []byte, at, end int) {
 	*p = Packet{}
 	if len(data)-at < 14 {
@@ -185,8 +187,8 @@ func (p *Packet) ppp(data []byte, end int) {
 	}
 }
 
-// loopback reads a packet behind an address family of 4 bytes. Systems number IPv6 differently, and which byte order the
-// capturing machine had is only known for [LinkLoop].
+// loopback reads a packet behind an address family of 4 bytes. Systems number IPv6 differently, and the byte order of
+// the capturing machine is only known for [LinkLoop].
 func (p *Packet) loopback(link uint16, data []byte, end int) {
 	*p = Packet{}
 	if len(data) < 4 {
@@ -219,7 +221,7 @@ func Announced(ether uint16) bool {
 	return ether == EtherIPv4 || ether == EtherIPv6 || tagLen(ether) > 0 || BesideIP(ether)
 }
 
-// BesideIP is Announced for what is neither IP nor a tag.
+// BesideIP is Announced for EtherTypes other than IP and tags.
 func BesideIP(ether uint16) bool {
 	switch ether {
 	case 0x0806, etherMPLS, etherMPLSToMany, 0x8863, etherPPPoE, 0x8809, 0x88cc, 0x888e, 0x88f7:
@@ -228,7 +230,7 @@ func BesideIP(ether uint16) bool {
 	return false
 }
 
-// Begins reports whether what is captured at p.L3 can be the beginning of what p.EtherType announces.
+// Begins reports whether the bytes at p.L3 can be the beginning of a packet of p.EtherType.
 func (p *Packet) Begins(data []byte) bool {
 	if p.L3 >= len(data) {
 		return true
@@ -265,7 +267,7 @@ func (p *Packet) Begins(data []byte) bool {
 	return true
 }
 
-// behindLabels reports whether b can begin what labels of MPLS carry: IP, a control word, or a frame.
+// behindLabels reports whether b can be the beginning of the payload of MPLS labels: IP, a control word, or a frame.
 func behindLabels(b []byte) bool {
 	switch {
 	case len(b) == 0, b[0]>>4 <= 1:
@@ -292,7 +294,7 @@ func Upper(version, proto uint8) bool {
 	return false
 }
 
-// IPv4 reads a packet whose IP header is at data[at], and which ends at end by what encloses it.
+// IPv4 reads a packet whose IP header is at data[at]. By the enclosing layer it ends at end.
 func (p *Packet) IPv4(data []byte, at, end int) {
 	p.EtherType = EtherIPv4
 	p.ipv4(data, at, end)
@@ -342,7 +344,7 @@ func tagLen(ether uint16) int {
 // snap is LLC with a header of SNAP that holds an EtherType, RFC 1042.
 var snap = [6]byte{0xaa, 0xaa, 3}
 
-// ahead is tagLen for what stands at data[at], where a length may be in the place of the EtherType.
+// ahead is tagLen for the bytes at data[at], where a length may be in the place of the EtherType.
 func ahead(data []byte, ether uint16, at int) int {
 	if ether < leastEther && len(data)-at >= len(snap) && [6]byte(data[at:at+6]) == snap {
 		return len(snap) + 2
@@ -351,7 +353,7 @@ func ahead(data []byte, ether uint16, at int) int {
 }
 
 // ipv4 reads the header of RFC 791, and sets all fields but EtherType. A total length of 0 (segmentation offload,
-// stand-in headers) leaves the end to what encloses the packet.
+// stand-in headers) leaves the end to the enclosing layer.
 func (p *Packet) ipv4(data []byte, at, end int) {
 	p.L3, p.L4, p.End, p.FragAt, p.Ports = at, 0, end, 0, 0
 	p.Fragment, p.HasPorts = false, false
@@ -378,7 +380,7 @@ func (p *Packet) ipv4(data []byte, at, end int) {
 	p.transport(data, at+size)
 }
 
-// transport notes that the header above IP is at data[at]. Bytes behind the end of the packet are none of its ports.
+// transport notes that the header above IP is at data[at]. Bytes behind the end of the packet are no ports.
 func (p *Packet) transport(data []byte, at int) {
 	p.L4 = at
 	if (p.Proto == ProtoUDP || p.Proto == ProtoTCP) && min(len(data), p.End) >= at+4 {
@@ -430,7 +432,7 @@ func (p *Packet) ipv6(data []byte, at, end int) {
 	}
 }
 
-// Flow writes the packet's flow key to k. It must not be called when p.IP is 0; data is what p was read from.
+// Flow writes the packet's flow key to k. It must not be called when p.IP is 0. p was read from data.
 func (p *Packet) Flow(k *decode.FlowKey, data []byte) {
 	if p.IP == 4 {
 		FlowIPv4(k, data[p.L3:], p.Ports)

@@ -30,8 +30,8 @@ type step struct {
 	off  uint8 // within the block
 }
 
-// shape names the starts of a block that senders ask for most: they are read hop by hop with fixed offsets. What a
-// shape does not cover is read item by item, for all hops at once.
+// shape names the most frequent starts of a block, which are read hop by hop with fixed offsets. The rest of a block
+// is read item by item, for all hops at once.
 type shape uint8
 
 const (

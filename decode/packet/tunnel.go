@@ -30,12 +30,12 @@ const (
 	leastBehindUDP = 8 // bytes of the shortest header that a tunnel has behind UDP
 )
 
-// Wrapped reports whether labels of MPLS or a session of PPPoE stand where p looked for IP.
+// Wrapped reports whether p has labels of MPLS or a session of PPPoE instead of an IP header.
 func (p *Packet) Wrapped() bool {
 	return p.EtherType == etherMPLS || p.EtherType == etherMPLSToMany || p.EtherType == etherPPPoE
 }
 
-// TunnelPort reports whether another packet may stand behind a UDP header with this destination port.
+// TunnelPort reports whether a UDP header with this destination port may carry another packet.
 func TunnelPort(port uint16) bool {
 	switch port {
 	case portGTPU, portVXLAN, portVXLANGPE, portGeneve, portMPLS, portVXLANUsed:
@@ -44,12 +44,12 @@ func TunnelPort(port uint16) bool {
 	return false
 }
 
-// CarriesUDP reports whether another packet stands at data[at], behind a UDP header with a destination port.
+// CarriesUDP reports whether another packet is at data[at], behind a UDP header with a destination port.
 func CarriesUDP(data []byte, port uint16, at int) bool {
 	return TunnelPort(port) && carriesUDP(data, port, at)
 }
 
-// carriesUDP stands by itself so that the question for the port, which nearly all packets answer with no, is inlined.
+// carriesUDP is separate so that the test of the port, which fails for nearly all packets, is inlined.
 //
 //go:noinline
 func carriesUDP(data []byte, port uint16, at int) bool {
@@ -60,7 +60,8 @@ func carriesUDP(data []byte, port uint16, at int) bool {
 	return p.InsideUDP(data, port, at)
 }
 
-// Last reports whether p carries no other packet for sure: [Packet.Inside] gives false. Most packets are such, and this is sooner known.
+// Last reports whether p certainly carries no other packet, so that [Packet.Inside] returns false. This holds for
+// most packets, and is a faster test.
 func (p *Packet) Last() bool {
 	return p.IP != 0 && (p.Proto == ProtoTCP || p.Proto == ProtoUDP && !(p.HasPorts && TunnelPort(p.DstPort())))
 }
@@ -124,7 +125,7 @@ func (p *Packet) insideGRE(data []byte) bool {
 	return p.enter(data, ether, at)
 }
 
-// InsideUDP is [Packet.Inside] for what stands at data[at], behind a UDP header to a port.
+// InsideUDP is [Packet.Inside] for the bytes at data[at], behind a UDP header to a port.
 func (p *Packet) InsideUDP(data []byte, port uint16, at int) bool {
 	if at < 0 || len(data)-at < leastBehindUDP {
 		return false
@@ -145,7 +146,7 @@ func (p *Packet) InsideUDP(data []byte, port uint16, at int) bool {
 	return false
 }
 
-// InsideNext is [Packet.Inside] for what stands at data[at], by a next protocol of VXLAN-GPE.
+// InsideNext is [Packet.Inside] for the bytes at data[at], by a next protocol of VXLAN-GPE.
 func (p *Packet) InsideNext(data []byte, next uint8, at int) bool {
 	switch next {
 	case 1:

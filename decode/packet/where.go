@@ -23,7 +23,7 @@ func (w *Where) Names() (names []string) {
 	return names
 }
 
-// Layers names what was found in a frame on the way down, and returns the byte from which on nothing is known.
+// Layers returns the names of a frame's layers from the outside in, and the offset of the first unknown byte.
 func (p *Packet) Layers() (names []string, stopped int) {
 	switch p.Link {
 	case LinkEthernet:

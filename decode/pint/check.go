@@ -1,6 +1,6 @@
 package pint
 
-// Reason says why a digest cannot be what switches of its scheme write.
+// Reason is the reason why switches of a scheme cannot have written a digest.
 type Reason uint8
 
 // The reasons for which Check rejects digests.

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// Nearest given to Encode for rnd turns randomised rounding off: the nearer level, always alike.
+// Nearest as the rnd of Encode turns randomised rounding off: the result is the nearer level.
 const Nearest = 1 << 31
 
-// CodeKind says how the levels of a code are spaced.
+// CodeKind is the spacing of a code's levels.
 type CodeKind uint8
 
 // The kinds of codes.
@@ -61,7 +61,7 @@ type CodeConfig struct {
 	// Epsilon is ε of a multiplicative or log-linear code.
 	Epsilon float64 `json:"epsilon,omitempty" yaml:"epsilon,omitempty"`
 
-	// Max takes the place of Epsilon, or of Unit if Additive: the finest code whose last level is Max or more.
+	// Max replaces Epsilon, or Unit if Additive: the code is the finest one whose last level is Max or more.
 	Max uint64 `json:"max,omitempty" yaml:"max,omitempty"`
 }
 
@@ -311,7 +311,7 @@ func (l *Levels) Decode(code uint32) float64 {
 	return l.values[min(int(code), len(l.values)-1)]
 }
 
-// Level is Decode as an integer: what a switch's table holds for the code.
+// Level is Decode as an integer: the entry of a switch's table for the code.
 func (l *Levels) Level(code uint32) uint64 {
 	return l.levels[min(int(code), len(l.levels)-1)]
 }
@@ -322,7 +322,7 @@ func (l *Levels) Codes() int { return len(l.levels) }
 // Bits is the width of codes.
 func (l *Levels) Bits() int { return l.config.Bits }
 
-// Config returns what the code was made of, with the unit filled in.
+// Config returns the configuration of the code, with its unit.
 func (l *Levels) Config() CodeConfig { return l.config }
 
 // Max is the largest value that is coded without bias.

@@ -27,8 +27,8 @@ type Line struct {
 	logBytes int32 // log₂ of the units of U in a byte a T: 2²⁴/(B·T)
 }
 
-// ProductError bounds the relative error of what a Line adds and subtracts: two logarithms from the table, two rounded
-// constants and a power.
+// ProductError bounds the relative error of a Line's products: two logarithms from the table, two rounded constants
+// and a power.
 const ProductError = 2*LogError + ExpError + 2*math.Ln2/logOne
 
 // meterUnit is one of U.

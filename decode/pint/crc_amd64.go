@@ -2,7 +2,7 @@
 
 package pint
 
-// GFNI multiplies bytes with matrices over GF(2), which is what a CRC is. crc.go holds the same in Go.
+// GFNI multiplies bytes with matrices over GF(2), and a CRC is such a product. The Go version is in crc.go.
 
 //go:noescape
 func crcBelow8(key uint32, m *crcMatrices, crcs *uint32, limits *[MaxHops]uint32, groups int) (set uint64)

@@ -20,7 +20,8 @@
 //	Published          one half and 1/10, as in the programs that were published
 //	Linear             every hop with probability 1/2, for comparison; [Eliminator] solves it
 //
-// The functions of these names say how formulas are read where the paper contradicts itself. A test repeats figure 5.
+// The functions of these names document the reading of formulas where the paper contradicts itself. A test repeats
+// figure 5.
 //
 // A digest can hold several instances, which are independent repetitions with hashes of their own. Two instances of 8
 // bits cover two hops where one of 16 would cover one. Instead of hashes it can carry the raw value in F = ⌈q/b⌉

@@ -26,7 +26,7 @@ type Frames struct {
 
 var _ packet.Format = Frames{}
 
-// Where returns which packets can hold a digest. What the programs send is nothing but that.
+// Where returns which packets can hold a digest. The programs send nothing else.
 func (f Frames) Where() packet.Where {
 	switch f.Coding {
 	case decode.CodingMininet:

@@ -67,8 +67,8 @@ func (h *HPCC) Write(digest uint32, v uint64, rnd uint32) uint32 {
 	return max(digest, h.Encode(v, rnd))
 }
 
-// Decode returns the utilisation, in parts of UtilizationUnit, that a digest stands for; digests wider than Bits are taken for the
-// last.
+// Decode returns the utilisation, in parts of UtilizationUnit, of a digest. Digests wider than Bits decode like the
+// last one.
 func (h *HPCC) Decode(digest uint32) float64 {
 	return h.powers[min(uint64(digest), uint64(len(h.powers)-1))] * (UtilizationUnit / hpccUnits)
 }
@@ -82,7 +82,8 @@ func (h *HPCC) AppendDigest(b []byte, digest uint32) []byte {
 	return b
 }
 
-// Digest reads the digest from the first bytes of b. It is not ok if they are too few, or hold more than Bits.
+// Digest reads the digest from the first bytes of b. It is not ok if there are too few, or if they hold more than
+// Bits.
 func (h *HPCC) Digest(b []byte) (digest uint32, ok bool) {
 	if len(b) < h.Bytes() {
 		return 0, false

@@ -17,8 +17,8 @@ type Eliminator struct {
 	known  uint64
 }
 
-// Add takes the digest of a packet with those writers. It reports whether the digest says something new, and whether it
-// agrees with those before; if it does not, it is left out.
+// Add adds the digest of a packet with these writers. It reports whether the digest is independent of earlier ones,
+// and whether it agrees with them. If not, it is left out.
 func (e *Eliminator) Add(writers uint64, digest uint32) (fresh, agrees bool) {
 	for w := writers & e.pivots; w != 0; w &= w - 1 {
 		i := bits.TrailingZeros64(w)

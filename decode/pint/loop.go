@@ -33,7 +33,7 @@ const maxLoopT = 15
 // Width is the number of bits in a packet: the hash and, above it, a counter up to T.
 func (l *Loops) Width() int { return l.Bits + bits.Len(uint(l.T)) }
 
-// Validate names what is wrong with the parameters.
+// Validate returns the errors of the parameters.
 func (l *Loops) Validate() error {
 	var problems []error
 	if l.Hash > HashCRC {

@@ -4,7 +4,7 @@ package pint
 // 1 bits, here put together to 13 bits with the widest lane on top. Packet ids are IPv4 identifications, hop i receives TTL
 // 256 - i, and the hash is the CRC-32 of the fields one behind the other.
 //
-// What the program does is what counts:
+// The behaviour of the program counts:
 //   - Half of the packets are Baseline: hop i replaces the lanes when its hash modulo 1000000 is below 1000000/i. The lanes then
 //     hold the CRC of node and packet modulo 255, 7 and 1: 255 never is in the high lane, and the low one is always 0.
 //   - Into the others a hop folds itself when that hash is at most 100000, one in ten. It folds its raw node id in, not a hash.
@@ -62,7 +62,7 @@ func mininetValue(p *Packet, role Role, id uint32) uint32 {
 	}
 }
 
-// mininetFold is what an XOR write does to the lanes.
+// mininetFold returns the lanes after an XOR write.
 func mininetFold(old, id uint32) uint32 {
 	high, mid, low := old>>highShift, old>>midShift&0xf, old&1
 	return (low^id)&0xff<<highShift | (mid^id)&0xf<<midShift | (high^id)&1

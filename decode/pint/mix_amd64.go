@@ -18,7 +18,7 @@ func cpuid(leaf, subleaf uint32) (eax, ebx, ecx, edx uint32)
 
 func xgetbv() (eax uint32)
 
-// hasAVX2 says that the processor has AVX2 and the operating system keeps its registers.
+// hasAVX2 is set if the processor has AVX2 and the operating system saves its registers.
 var hasAVX2 = func() bool {
 	if leaves, _, _, _ := cpuid(0, 0); leaves < 7 {
 		return false

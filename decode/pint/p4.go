@@ -13,7 +13,7 @@ import (
 var ErrHash = errors.New("tables are for hash crc: switches do not multiply")
 
 // WriteTables writes a plan as table entries of a P4 program, in the language of BMv2's command line. Ranges include
-// both ends. What the program does with them is in the comments that come first.
+// both ends. The comments at the top define their use in the program.
 func WriteTables(w io.Writer, p *Plan) error {
 	if p.Hash != HashCRC {
 		return ErrHash
@@ -73,7 +73,7 @@ func (t *tables) head() {
 # Values are written into b bits as the highest b of their hash. Bit 0 of a digest is its lowest.`)
 }
 
-// constant is what a P4 program adds to the packet id for a function: k, as the comments call it.
+// constant is the number that a P4 program adds to the packet id for a function, k in the comments.
 func (t *tables) constant(seed, function uint32) uint32 { return uint32(t.p.Hash.salt(seed, function)) }
 
 func (t *tables) sets() {

@@ -2,7 +2,7 @@ package pint
 
 import "math/bits"
 
-// Packet holds the hashes of one instance of one packet, whatever its path.
+// Packet holds the hashes of one instance of one packet, which are independent of its path.
 type Packet struct {
 	hops     uint64 // key of the hash g, which decides for each hop
 	values   uint64 // key of the hash h, which maps values
@@ -44,7 +44,7 @@ func (s *Scheme) Packet(id uint32, instance int) Packet {
 	return Packet{hops: hops, values: values, id: id, fragment: uint32(fragment), layer: uint8(layer), Baseline: layer == 0}
 }
 
-// Role says how a writer's value is in the digest.
+// Role is the form of a writer's value in the digest.
 type Role uint8
 
 // The roles of writers.

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Aggregation says what becomes of the values that the switches on a path see.
+// Aggregation is the treatment of the values at the switches on a path.
 type Aggregation uint8
 
 // The aggregations of PINT, section 4, and the detection of loops of its appendix.
@@ -26,7 +26,7 @@ func (a Aggregation) String() string {
 	return fmt.Sprintf("aggregation(%d)", uint8(a))
 }
 
-// Answer is what the collector keeps of the values of a [Dynamic] query. Switches do the same for each.
+// Answer is the statistic that the collector keeps of the values of a [Dynamic] query. Switches do the same for each.
 type Answer uint8
 
 // The answers of PINT, section 4.1.
@@ -35,7 +35,7 @@ const (
 	Frequent                // theorem 2: the values that come most often, and their shares
 )
 
-// Function is what a digest of a [PerPacket] query holds of the values along the path.
+// Function is the function of the values along the path in a digest of a [PerPacket] query.
 type Function uint8
 
 // The functions of section 4.3. A product of values is the sum of their logarithms, and no value of a switch asks for one.
@@ -54,7 +54,7 @@ func (f Function) String() string {
 	return fmt.Sprintf("function(%d)", uint8(f))
 }
 
-// What a switch knows and queries ask for.
+// The values of a switch that queries request.
 const (
 	NodeValue        = "node"
 	LatencyValue     = "latency"
@@ -73,7 +73,7 @@ type Values struct {
 // UtilizationUnit is the Utilization of a link that is just full.
 const UtilizationUnit = 1 << 16
 
-// named returns the value with the name that a query asks for.
+// named returns the value that a query requests by name.
 func (v *Values) named(name string) uint64 {
 	switch name {
 	case NodeValue:

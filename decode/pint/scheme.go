@@ -118,7 +118,7 @@ func fixed(p float64) uint64 {
 	return max(1, uint64(math.Round(p*(1<<32))))
 }
 
-// Config returns what the scheme was made of.
+// Config returns the configuration of the scheme.
 func (s *Scheme) Config() Config { return s.config }
 
 // Width is the number of bits of one instance's digest.

@@ -9,7 +9,7 @@ import (
 // The dialect of Tofino-PINT, a P4 program for the Tofino switch with a digest of 32 bits in a header of its own. Packet ids are
 // IPv4 identifications, the hop number is 255 less the TTL that leaves the switch.
 //
-// What the program does is what counts:
+// The behaviour of the program counts:
 //   - Half of the packets are Baseline, by 16 bits of the hardware's CRC-32 of the id; which 16 is not established.
 //   - All other hashes come out of tables that a script filled with parts of MD5 sums, for ids 0 to 999, hops 0 to 9 and node
 //     ids 0 to 63. A hash that has no entry stays 0, which as far as seen means that the switch writes, and writes nothing:
@@ -28,7 +28,7 @@ const (
 // tofinoLimits are the largest hashes of a Baseline writer, by hop.
 var tofinoLimits = [...]uint32{1: 65535, 32767, 21844, 16383, 13106, 10921, 9361, 8191, 7280, 6562}
 
-// tofinoTables holds what the script computed.
+// tofinoTables holds the results of the script.
 type tofinoTables struct {
 	hops   [tofinoIDs][tofinoHops + 1]uint16
 	values [tofinoIDs][tofinoValues]uint32

@@ -64,8 +64,8 @@ func (s *Scheme) Match(set []uint64, p *Packet, role Role, values []uint32, want
 	clear(set)
 }
 
-// Sum is the digest of an instance of a packet after a path, of which Writers gave the writers: the XOR of what they
-// contribute. Writers beyond the path are left out.
+// Sum is the digest of an instance of a packet after a path: the XOR of the contributions of writers, which Writers
+// returned. Writers beyond the path are left out.
 func (s *Scheme) Sum(p *Packet, writers uint64, path []uint32) (digest uint32) {
 	if len(path) < MaxHops {
 		writers &= 1<<len(path) - 1

@@ -2,7 +2,7 @@ package pint
 
 import "math/bits"
 
-// layer says which hops write into packets of one layer.
+// layer is the choice of the hops that write into packets of one layer.
 type layer struct {
 	upTo uint64 // packets with a layer hash that is not below are in a layer further on
 
@@ -78,7 +78,8 @@ func (s *Scheme) Writers(p *Packet, k int) uint64 {
 	return p.keep(s.config.Hash.below(p.hops, &s.layers[p.layer].limits, k))
 }
 
-// keep is what is left in the digest of those that wrote. A branch predictor cannot guess whether a packet is Baseline, so there is no branch.
+// keep is the set of writers whose values are left in the digest. A branch predictor cannot guess whether a packet is
+// Baseline, so there is no branch.
 func (p *Packet) keep(set uint64) uint64 {
 	last := uint64(1) << 63 >> bits.LeadingZeros64(set)
 	if p.Baseline {

@@ -6,7 +6,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// option writes what an IOAM option says of itself behind its namespace, or an IFA header.
+// option writes the values of an IOAM option behind its namespace, or of an IFA header.
 func (o *object) option(x *decode.IOAMOption) {
 	has := func(f decode.IOAMField) bool { return x.Has&f != 0 }
 	if has(decode.IOAMTraceType) {

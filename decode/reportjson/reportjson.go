@@ -86,7 +86,7 @@ func (k *key) append(b []byte) []byte {
 // uint appends the key and a number.
 func (k *key) uint(b []byte, v uint64) []byte { return appendUint(k.append(b), v) }
 
-// Keys that stand in no table, and texts of formats and kinds with the quote behind them.
+// Keys that are in no table, and texts of formats and kinds with the quote behind them.
 var (
 	frameKey, timeKey = keyOf(`{"frame":`), keyOf(`,"time_ns":`)
 	flowKey, innerKey = keyOf(`,"flow":{"src":"`), keyOf(`,"inner_flow":{"src":"`)
@@ -97,7 +97,7 @@ var (
 	kindTexts         = textsOf[decode.Kind](decode.NumKinds)
 )
 
-// flagTexts are the names of flags by their bits, with what leads to another one behind each.
+// flagTexts are the names of flags by their bits, each with the separator behind it.
 var flagTexts = func() (texts [16]key) {
 	for i := range texts {
 		texts[i] = keyOf(strings.Join(decode.Flags(1<<i).AppendNames(nil), "") + `","`)
@@ -147,7 +147,7 @@ var (
 	ofHeader = memberOf[decode.ColVersion] | memberOf[decode.ColNodeID] | memberOf[decode.ColHWID] | memberOf[decode.ColSeq]
 )
 
-// present is what a bit of Report.Has says is there.
+// present is a member whose presence is a bit of Report.Has.
 type present struct {
 	members uint32
 	columns decode.Columns
@@ -263,7 +263,7 @@ func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 // counterKeys are the keys of the counts of an interface, in the order of their bits.
 var counterKeys = [...]string{`,"in_packets":`, `,"out_packets":`, `,"in_errors":`, `,"out_errors":`, `,"in_discards":`, `,"out_discards":`, `,"in_octets":`, `,"out_octets":`}
 
-// counters appends what an interface counted.
+// counters appends the counts of an interface.
 func (o *object) counters(c *decode.Counters) {
 	o.uint(`,"counters":{"interface":`, uint64(c.Interface))
 	for i, n := range c.All() {
@@ -277,7 +277,8 @@ func (o *object) counters(c *decode.Counters) {
 	o.b = append(o.b, '}')
 }
 
-// probes appends what became of the probes of a path, and how many delays were at most so many nanoseconds and above the bound before.
+// probes appends the outcomes of the probes of a path, and the number of delays in each bucket. A bucket has an upper
+// bound in nanoseconds, and begins above the previous one.
 func (o *object) probes(p *decode.ProbeCounts) {
 	o.uint(`,"probes":{"path":`, uint64(p.Path))
 	o.uint(`,"epoch":`, uint64(p.Epoch))
@@ -302,7 +303,8 @@ func (o *object) probes(p *decode.ProbeCounts) {
 	o.b = append(o.b, '}')
 }
 
-// record writes a record of IPFIX or NetFlow 9: its template, what is known of its delays, and all elements with their bytes. Scopes come first.
+// record writes a record of IPFIX or NetFlow 9: its template, its known delays, and all elements with their bytes.
+// Scopes come first.
 func (o *object) record(t *decode.Template, record []byte) {
 	o.uint(`,"template":`, uint64(t.ID))
 	o.uint(`,"observation_domain":`, uint64(t.Domain))
@@ -380,7 +382,7 @@ func (o *object) member(m *member, v uint64, r *decode.Report) {
 	}
 }
 
-// object is an object under construction. Keys come with what separates them from the value before.
+// object is an object under construction. Keys include the separator from the previous value.
 type object struct{ b []byte }
 
 func (o *object) uint(key string, v uint64) {

@@ -17,7 +17,7 @@ type Datagram struct {
 	Samples  uint32
 }
 
-// Kind says what a sample is about.
+// Kind is the subject of a sample.
 type Kind uint8
 
 // The kinds of sample.
@@ -57,10 +57,10 @@ type Port struct {
 // Internal is the ifIndex of the device itself.
 const Internal = 0x3fffffff
 
-// Saturated is the transit delay that stands for itself and everything above.
+// Saturated is the largest transit delay, which includes all longer ones.
 const Saturated = 0xffffffff
 
-// Sample is one sample. What Has does not name is left over from an earlier one.
+// Sample is one sample. Values that Has does not mark are left over from an earlier sample.
 type Sample struct {
 	Kind         Kind
 	Expanded     bool
@@ -91,7 +91,7 @@ type Sample struct {
 	IP                                       IP
 }
 
-// IP is the IP header of a packet, as an agent says it that sends no bytes of it.
+// IP is the IP header of a packet by an agent that sends its values instead of its bytes.
 type IP struct {
 	Version          uint8       // 4 or 6
 	Src, Dst         decode.Addr // as in a [decode.FlowKey]
@@ -361,7 +361,7 @@ func (s *Sample) record(tag uint32, x []byte, at int) bool {
 	return true
 }
 
-// ip reads what an agent says of an IP header, with the addresses in it. Numbers that no packet has are no record.
+// ip reads an agent's values of an IP header, with its addresses. Impossible numbers make the record invalid.
 func (s *Sample) ip(version uint8, x, src, dst []byte) bool {
 	be, rest := binary.BigEndian, x[len(x)-16:]
 	p := IP{Version: version, Length: be.Uint32(x), Proto: be.Uint32(x[4:]), SrcPort: be.Uint32(rest), DstPort: be.Uint32(rest[4:]), TCPFlags: be.Uint32(rest[8:]), Class: be.Uint32(rest[12:])}

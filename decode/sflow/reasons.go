@@ -2,11 +2,11 @@ package sflow
 
 import "maps"
 
-// The reasons for which packets are discarded: the codes of ICMP destination unreachable, and those from 256 on. Two of the table stand out of
-// their order, dev_hdr at 33 and tc_egress at 36; each is taken under both of its numbers.
+// The reasons for which packets are discarded: the codes of ICMP destination unreachable, and those from 256 on. Two
+// of the table are out of order, dev_hdr at 33 and tc_egress at 36. Each is accepted under both of its numbers.
 const firstReason = 256
 
-// Unknown is the reason that says nothing.
+// Unknown is the unspecific reason.
 const Unknown uint32 = firstReason
 
 var icmpReasons = [...]string{

@@ -24,7 +24,7 @@ var (
 	_ packet.Format        = Probe{}
 )
 
-// Where is UDP port 2222, unless another one was given.
+// Where is UDP port 2222, unless Port is set.
 func (f Path) Where() packet.Where {
 	return packet.Where{Ports: []uint16{cmp.Or(f.Port, PathPort)}}
 }
@@ -39,7 +39,7 @@ func (f Path) String() string {
 	return "INT-path"
 }
 
-// Read reads a probe over IPv4. Switches that forward these probes look at fixed places, so that fragments and IPv4
+// Read reads a probe over IPv4. Switches that forward these probes read fixed places, so that fragments and IPv4
 // options are errors.
 func (f *Path) Read(b *decode.Batch, p *packet.Packet, data []byte) (n int) {
 	if p.IP != 4 {

@@ -12,7 +12,7 @@ const pathHas = decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | de
 
 // DecodePath reads an INT-path probe and adds route, action id and hops to r, whose flow the caller has read from the
 // headers before it. The caller has also rejected fragments and IPv4 options ("fragment", "options": switches that
-// forward these probes look at fixed places).
+// forward these probes read fixed places).
 //
 // The bytes in udp begin with the UDP header and end where the capture ends or earlier. By the IP header UDP has
 // length bytes, which is more than len(udp) when the capture was cut. Offsets of errors count from base, the place of
@@ -83,7 +83,7 @@ func pathPayload(r *decode.Report, b []byte, size int, lenient bool) decode.Reas
 		r.SRList = list
 		r.Has |= decode.HasSRList
 	}
-	// Newest label first on the wire, so the first hop is the last one. A cut takes away the first hops.
+	// Newest label first on the wire, so the first hop is the last one. A cut removes the first hops.
 	stack := b[first:min(len(b), action)]
 	whole := len(stack) / labelLen
 	if rest := stack[whole*labelLen:]; len(rest) > 0 {
@@ -118,7 +118,7 @@ func readLabel(h *decode.Hop, b *[labelLen]byte) {
 	h.DeqOccupancy = uint32(w2 & 0x7ffff)
 }
 
-// end says at which bit of a label a value ends.
+// end is the bit of a label at which a value ends.
 type end struct {
 	bit   int
 	field decode.HopField

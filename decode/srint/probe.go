@@ -13,7 +13,7 @@ const probeHas = pathHas | decode.HopEgressTime
 // to r. It reports false, with r unchanged but for its format, if the route leads an ordinary IPv4 packet: no probe.
 //
 // The bytes in data end where the capture ends; length is how many were on the wire. Offsets of errors count from
-// base, the place of data[0] in the frame. What r keeps aliases data. Bytes behind the labels are Ethernet padding.
+// base, the place of data[0] in the frame. The values in r alias data. Bytes behind the labels are Ethernet padding.
 func DecodeProbe(r *decode.Report, etherType uint16, data []byte, length, base int) bool {
 	r.Format, r.Kind = decode.INTProbe, decode.KindProbe
 	at := 0 // of the INT header
@@ -43,7 +43,7 @@ func DecodeProbe(r *decode.Report, etherType uint16, data []byte, length, base i
 	} else {
 		stack = stack[:labels*probeLabelLen]
 	}
-	// Newest label first on the wire, so the first hop is the last one. A cut takes away the first hops.
+	// Newest label first on the wire, so the first hop is the last one. A cut removes the first hops.
 	whole := len(stack) / probeLabelLen
 	if rest := stack[whole*probeLabelLen:]; len(rest) > 0 {
 		var b [probeLabelLen]byte

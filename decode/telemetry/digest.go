@@ -11,7 +11,7 @@ import (
 // registry assigns these ids; it is "PI" in ASCII.
 const PINTDomain = 0x5049
 
-// DSMdBits of a PINT digest. Each stands for one word, in this order:
+// DSMdBits of a PINT digest. Each has one word, in this order:
 //
 //	digestPath  plan epoch (8 bits), switches that the packet passed (8), reserved (16)
 //	digestID    packet id as the hashes take it (32)
@@ -28,9 +28,8 @@ const (
 	digestKnown = digestNeeds | digestHigh | digestLoop
 )
 
-// AddDigest reads the domain specific metadata x of a PINT digest, as ds states them, into r. Words of bits that are
-// not known stand behind the known ones and are kept as they are. It returns false for what is no digest, and then r
-// has not changed.
+// AddDigest reads the domain specific metadata x of a PINT digest, as ds states them, into r. Words of unknown bits
+// are behind the known ones and are kept unchanged. If x is no digest it returns false and leaves r unchanged.
 func AddDigest(r *decode.Report, ds uint16, x []byte) bool {
 	if ds&digestNeeds != digestNeeds || len(x) < 4*bits.OnesCount16(ds&digestKnown) {
 		return false

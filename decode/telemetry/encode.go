@@ -55,7 +55,7 @@ type Header struct {
 	DigestBits int
 	Looped     uint8
 
-	// Probes are what became of probes, for 2.0 and without a digest; nil for none. They have at most [MostDelays] delays.
+	// Probes are the outcomes of probes, for 2.0 and without a digest, or nil. They have at most [MostDelays] delays.
 	Probes *decode.ProbeCounts
 }
 
@@ -74,8 +74,8 @@ func (h *Header) mdWords() int {
 	return n
 }
 
-// Words is the Report Length of a report 2.0 whose packet has so many bytes, which are padded to words. From [ToEnd] on
-// the report must be the last of its datagram.
+// Words is the Report Length of a report 2.0 with a packet of so many bytes, which are padded to words. From [ToEnd]
+// on the report must be the last of its datagram.
 func (h *Header) Words(inner int) int { return 2 + h.mdWords() + (inner+3)/4 }
 
 // Append20 appends one report of a group, up to its packet, of which so many bytes follow. They are a multiple of 4.

@@ -15,10 +15,11 @@ const (
 type Options struct {
 	Versions Versions
 
-	// FlagsFirst: 1.0 with D, Q, F before the six reserved bits instead of behind them (ONOS and what derives from it).
+	// FlagsFirst: 1.0 with D, Q, F before the six reserved bits instead of behind them (ONOS and programs derived
+	// from it).
 	FlagsFirst bool
-	// Postcard: the 1.0 first word and 40 bytes of header whatever its length says, with a flow number in the place
-	// of the timestamp (Braine).
+	// Postcard: the 1.0 first word and 40 bytes of header, for any value of its length, with a flow number instead of
+	// the timestamp (Braine).
 	Postcard bool
 	// HostINT: 0.5 with NProto 3, a loss summary, and NProto 4, an IPv4 packet with INT (Intel host INT).
 	HostINT bool
@@ -33,7 +34,7 @@ type Options struct {
 	PINTDomain uint16
 	// NoSequence: the sequence number is constant and counts nothing (ONOS, Braine).
 	NoSequence bool
-	// Unflagged: INT is looked for in the packets of all reports, whatever their flag F says.
+	// Unflagged: the packets of all reports are searched for INT, independently of their flag F.
 	Unflagged bool
 }
 

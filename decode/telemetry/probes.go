@@ -6,11 +6,11 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// ProbeDomain is the domain specific id of report 2.0 under which hopscope's agents report what became of their probes. No registry assigns these
-// ids; it is "PR" in ASCII.
+// ProbeDomain is the domain specific id of report 2.0 under which hopscope's agents report the outcomes of their
+// probes. No registry assigns these ids; it is "PR" in ASCII.
 const ProbeDomain = 0x5052
 
-// DSMdBits of counts of probes: one bit stands for all of it.
+// DSMdBits of counts of probes: one bit is for all of them.
 //
 //	path, epoch, sent, received, missed, late, twice, corrupt, reordered   one word each
 //	lost forward, lost back                                                one word each, two's complement
@@ -28,7 +28,8 @@ func words(p *decode.ProbeCounts) [probeWords - 2]*uint32 {
 	return [...]*uint32{&p.Path, &p.Epoch, &p.Sent, &p.Received, &p.Missed, &p.Late, &p.Twice, &p.Corrupt, &p.Reordered}
 }
 
-// probes reads the domain specific metadata x of counts of probes, as ds states them. What is not written like this is left to others.
+// probes reads the domain specific metadata x of counts of probes, as ds states them. Other bytes are left to other
+// readers.
 func probes(r *decode.Report, ds uint16, x []byte) bool {
 	if ds != probeCounts || len(x) < 4*probeWords {
 		return false

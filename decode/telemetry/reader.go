@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/decode/packet"
 )
 
-// InnerType says what the inside of a report starts with.
+// InnerType is the first protocol inside of a report.
 type InnerType uint8
 
 // The kinds of inside.
@@ -19,7 +19,7 @@ const (
 	InnerIPv6
 )
 
-// Inner says where the packet is that a report is about.
+// Inner is the place of a report's packet.
 type Inner struct {
 	Type    InnerType
 	INT     bool // it carries INT whatever its markers say (Intel NProto 4)
@@ -100,8 +100,8 @@ func (rd *Reader) have(r *decode.Report, at, n int, field string) bool {
 	return false
 }
 
-// missing says why n bytes at data[at] are not there. If the payload ends before, r fails at field; if only the
-// capture does, r is marked.
+// missing handles n missing bytes at data[at]. If the payload ends before them, r fails at field. If only the capture
+// does, r is marked.
 func (rd *Reader) missing(r *decode.Report, at, n int, field string) {
 	if rd.end-at < n {
 		r.Fail(format, field, min(at, len(rd.data)), decode.Short) // a lying length can end before it begins
@@ -122,7 +122,7 @@ func (rd *Reader) sequence(r *decode.Report, seq uint32, bits uint8) {
 	}
 }
 
-// KindOf returns what a report with these flags is about, as long as no INT stack is seen in it.
+// KindOf returns the kind of a report with these flags, unless an INT stack is found in it.
 func KindOf(f decode.Flags) decode.Kind {
 	switch {
 	case f&decode.Dropped != 0:
@@ -164,7 +164,7 @@ func (rd *Reader) report05(r *decode.Report, in *Inner) {
 	r.Has |= decode.HasHWID | decode.HasHeaderTime
 	r.Flags |= decode.Flags(h[1]>>7)*decode.Dropped | decode.Flags(h[1]>>6&1)*decode.Congested | decode.Flags(h[1]>>5&1)*decode.Tracked
 	r.Kind = KindOf(r.Flags)
-	// The header behind is one of its own: where it is cut or short, what the fixed one says stays.
+	// The following header is separate: if it is cut or short, the values of the fixed one stay.
 	extra := [...]int{0, 12, 16, 24, 4}[nproto]
 	if nproto == 4 && rd.opts.NoSinkID {
 		extra = 0
@@ -301,7 +301,8 @@ func (rd *Reader) report10(r *decode.Report, in *Inner) {
 	}
 }
 
-// cut10 takes from the header at the start of b, which was cut behind its first 12 bytes, what says whose report it is.
+// cut10 reads the identity of the exporter from the header at the start of b, which was cut behind its first 12
+// bytes.
 func (rd *Reader) cut10(r *decode.Report, b []byte) {
 	be := binary.BigEndian
 	r.HeaderCut, r.Version = true, decode.V10

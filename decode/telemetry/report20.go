@@ -26,7 +26,7 @@ func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 		rd.missing(r, at, 4, "report_length")
 		return false
 	}
-	// A header that is cut can be rejected for what there is of it. A check of which a byte is missing ends the reading.
+	// A cut header can be rejected for its captured bytes. A check of which a byte is missing ends the reading.
 	var first [4]byte
 	cut := copy(first[:], b) < 4
 	body, word := at+4, binary.BigEndian.Uint32(first[:])
@@ -114,15 +114,15 @@ func reservedIn(b []byte, mdLength int) bool {
 	return md&mdReserved != 0 || binary.BigEndian.Uint16(b[2:]) != 0 && 4*(packet.Words(packet.INT2, md)+bits.OnesCount16(ds)) > mdLength
 }
 
-// unknown keeps bytes that only the sender's domain can read. If there are several, the first stand.
+// unknown keeps bytes that only the sender's domain can read. Of several, the first ones are kept.
 func (rd *Reader) unknown(r *decode.Report, at, end int) {
 	if r.Unknown == nil {
 		r.Unknown = rd.data[min(at, len(rd.data)):min(end, len(rd.data))]
 	}
 }
 
-// metadata reads the main contents of an INT report, §3.3, and gives the offset behind them, or -1. Where they are cut it
-// reads nothing, but checks what is there.
+// metadata reads the main contents of an INT report, §3.3, and returns the offset behind them, or -1. If they are cut
+// it reads nothing, but checks the captured bytes.
 func (rd *Reader) metadata(r *decode.Report, at, mdLength int) int {
 	be := binary.BigEndian
 	b := rd.data[min(at, len(rd.data)):]
