@@ -13,7 +13,7 @@ type Judgement uint8
 const (
 	NotKnown Judgement = iota // not known here: the detectors are elsewhere
 	Judged
-	TooYoung // fewer windows with enough records than it takes to know what is usual
+	TooYoung // fewer windows with enough records than it takes to learn the usual values
 	TooFew   // fewer records in the window than are compared, or no value in them
 )
 

@@ -1,4 +1,4 @@
-// Package inference has what is said of a network: the statistics of a window, per flow and per hop, and findings. The packages below it
+// Package inference holds the statements about a network: the statistics of a window, per flow and per hop, and findings. The packages below it
 // make them of reports.
 //
 // Everything below it is pure: time and randomness are arguments, nothing is read or written, no goroutine is started.

@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// ElementKind says what sort of thing an [Element] is. The zero value is none.
+// ElementKind is the kind of an [Element]. The zero value is none.
 type ElementKind uint8
 
 // The kinds of elements. Names are kept by stores, so they do not change; new kinds come last.

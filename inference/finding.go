@@ -31,7 +31,7 @@ type Finding struct {
 	Reason   uint8          // drop reason, for PacketDrops
 	Folded   bool           // the node has no series of its own, see window.Admission
 
-	Statistic string  // what Value is, such as "p99 latency"; empty where the kind says all
+	Statistic string  // name of Value, such as "p99 latency"; empty where the kind implies it
 	Value     float64 // what was seen, in the unit that Text names
 	Baseline  float64 // what was expected
 	Text      string  // the evidence in one sentence

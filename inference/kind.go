@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Kind says what a finding is about. The zero value is no kind.
+// Kind is the subject of a finding. The zero value is no kind.
 type Kind uint8
 
 // The kinds of findings. A new one is a line here: what it is called wherever people or stores see it, and what it

@@ -6,12 +6,12 @@ import (
 	"math"
 )
 
-// MapErrorKind says what can be wrong with the map of nodes and links that digests are read by.
+// MapErrorKind is the kind of an error of the map of nodes and links by which digests are read.
 type MapErrorKind uint8
 
 // The errors of a map.
 const (
-	Foreign  MapErrorKind = iota // Node speaks between A and B and is not on the map
+	Foreign  MapErrorKind = iota // Node writes digests between A and B and is not on the map
 	Unnamed                      // a node between A and B reports that is not on the map, and digests do not give its id
 	Renamed                      // the node that the map calls A calls itself Node
 	Swapped                      // A and B stand in each other's place
@@ -26,7 +26,7 @@ const NoNode uint32 = math.MaxUint32
 // MapError is something that can be wrong with the map.
 type MapError struct {
 	Kind       MapErrorKind
-	A, B, Node uint32 // what Kind says; 0 what it does not speak of
+	A, B, Node uint32 // as Kind describes; 0 where it has none
 }
 
 func (e MapError) String() string {

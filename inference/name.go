@@ -34,7 +34,7 @@ const other = "other"
 // NodeName returns the node alone: "7", or "other".
 func (k HopKey) NodeName() string { return k.part(k.Node) }
 
-// EgressName returns the egress interface alone: "3", "0" where the device did not say, or "other".
+// EgressName returns the egress interface alone: "3", "0" where the device did not name it, or "other".
 func (k HopKey) EgressName() string { return k.part(k.EgressIf) }
 
 func (k HopKey) part(n uint32) string {

@@ -42,7 +42,7 @@ func (r *PolicyRule) Matches(k *decode.FlowKey) bool {
 
 func within(p netip.Prefix, a netip.Addr) bool { return !p.IsValid() || p.Contains(a.Unmap()) }
 
-// Policy says which ways flows may take: the path conformance of PINT (SIGCOMM 2020, section 3.2), for paths of whatever source. It is
+// Policy holds the ways that flows may take: the path conformance of PINT (SIGCOMM 2020, section 3.2), for paths of whatever source. It is
 // a list of rules, of which the first one that a flow matches counts; a flow that none matches may go anywhere. It never changes, so
 // that many may ask it at the same time.
 type Policy struct{ rules []PolicyRule }
@@ -118,7 +118,7 @@ func (p *Policy) Judge(k *decode.FlowKey, path []HopKey) (key StrayKey, strays b
 	return key, false
 }
 
-// judge says what is wrong with a path.
+// judge returns the rules that a path breaks.
 func (r *PolicyRule) judge(path []HopKey) (reason StrayReason, node uint32, strays bool) {
 	for _, h := range path {
 		if slices.Contains(r.Avoid, h.Node) {

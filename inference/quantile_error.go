@@ -7,7 +7,7 @@ const (
 	valueError = 1. / 64
 	// sureBounds are how many standard deviations of a rank hold it with 95 %.
 	sureBounds = 1.96
-	// mostError is the relative error beyond which a quantile says nothing.
+	// mostError is the relative error beyond which a quantile has no meaning.
 	mostError = 9.99
 )
 

@@ -19,7 +19,7 @@ type Bounds struct {
 	Open          uint64 // values beyond the last bound, of which no more is known
 }
 
-// width is how far a quantile can be below what the summary says of it.
+// width returns how far a quantile can be below its value in the summary.
 func (b *Bounds) width(q float64, v uint64) uint64 {
 	switch low := b.P50; {
 	case q > .9:
@@ -63,7 +63,7 @@ type FlowLoss struct {
 
 // LinkKey is one direction of a link, as two switches on the path of a packet reported it.
 type LinkKey struct {
-	Node, EgressIf uint32 // where packets leave; 0 where the device did not say by which interface
+	Node, EgressIf uint32 // where packets leave; 0 where the device did not name the interface
 	Peer, PeerIf   uint32 // where they come to
 	Period         uint64 // after which the clocks begin again, ns; 0 for 2⁶⁴
 }
@@ -139,7 +139,7 @@ type Deviation struct {
 	Errors  []MapError // that would explain the digests, each by itself
 }
 
-// StrayReason says in what the way of a flow breaks a rule.
+// StrayReason is the way in which the path of a flow breaks a rule.
 type StrayReason uint8
 
 // The reasons.
@@ -153,7 +153,7 @@ const (
 // MaxRuleName bounds the name of a rule, in bytes.
 const MaxRuleName = 64
 
-// StrayKey says which rule is broken, in what, and where.
+// StrayKey is a broken rule with the reason and the place.
 type StrayKey struct {
 	Rule   string // its name
 	Reason StrayReason

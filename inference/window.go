@@ -107,7 +107,7 @@ type FlowPath struct {
 	Confidence float64  // probability that the path is used
 }
 
-// FlowPaths are paths of which some are used, but the digests do not say which. If it is one, it may be used or not.
+// FlowPaths are paths of which some are used, but the digests do not distinguish them. If it is one, it may be used or not.
 type FlowPaths struct {
 	Paths [][]uint32 // ids of their nodes, first hop first
 	Share float64    // of the flow's packets that take one of them
@@ -166,7 +166,7 @@ type Fault uint8
 
 // The faults of digests.
 const (
-	Inconsistent Fault = iota // no path that the model knows can have written them
+	Inconsistent Fault = iota // no path of the model can have written them
 	Looping                   // a switch saw the packet come around again
 )
 

@@ -76,7 +76,7 @@ func (s *Exact[T]) Ranks(v T) (less, notMore int) {
 	return less, notMore
 }
 
-// ExactCounts says how often each key was counted.
+// ExactCounts counts each key exactly.
 type ExactCounts[K comparable] map[K]uint64
 
 // Add counts key n times.

@@ -27,7 +27,7 @@ const (
 
 var le = binary.LittleEndian
 
-// layout says where things are in a sketch.
+// layout holds the places of the fields of a sketch.
 type layout struct {
 	kind    Kind
 	wide    bool // codes of two bytes
@@ -74,7 +74,7 @@ func (l *layout) setCode(s []byte, i int, code uint16) {
 	s[headerAt+i] = byte(code)
 }
 
-// find gives the place of a code; -1 if it has none.
+// find returns the place of a code; -1 if it has none.
 func (l *layout) find(s []byte, code uint16) int {
 	n := int(s[usedAt])
 	if !l.wide {
@@ -138,7 +138,7 @@ func (l *layout) addBin(s []byte, code uint16, r *kll.Rand) {
 	}
 }
 
-// insert gives a new code a bin, for which two others may have to share one. It fails if they weigh too much together.
+// insert makes a bin for a new code, for which two others may have to share one. It fails if they weigh too much together.
 func (l *layout) insert(s []byte, code uint16, r *kll.Rand) bool {
 	n := int(s[usedAt])
 	at := 0
@@ -205,7 +205,7 @@ func (l *layout) cost(w1w2 uint64, gap uint16) uint64 {
 	return w1w2 * g * g * g
 }
 
-// cheapest gives the first of the two neighbours that cost least, and what they cost. The two at the sides of the place
+// cheapest returns the first of the two neighbours that cost least, and their cost. The two at the sides of the place
 // where a new code belongs are none.
 func (l *layout) cheapest(s []byte, at int) (best int, least uint64) {
 	n := int(s[usedAt])

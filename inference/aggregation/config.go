@@ -9,7 +9,7 @@ import (
 // MaxHops is the longest path that a flow can have.
 const MaxHops = 64
 
-// Kind says what sketches answer.
+// Kind is the kind of question that sketches answer.
 type Kind uint8
 
 // The kinds of sketches.

@@ -99,7 +99,7 @@ func (h *Hop) Quantile(q float64) float64 {
 	return h.Max
 }
 
-// half gives half of the distance, in codes, from an entry to its nearer neighbour. It is 0 if no code lies between them.
+// half returns half of the distance, in codes, from an entry to its nearer neighbour. It is 0 if no code lies between them.
 func (h *Hop) half(i int) float64 {
 	gap := uint16(math.MaxUint16)
 	if i > 0 {

@@ -17,7 +17,7 @@ func UtilizationCode() pint.CodeConfig {
 // panes is how many parts a window has.
 const panes = 4
 
-// LoadConfig says how long the window is that a [FlowLoad] covers.
+// LoadConfig holds the length of the window that a [FlowLoad] covers.
 type LoadConfig struct {
 	Window time.Duration // 1 µs to a day
 }
@@ -33,7 +33,7 @@ func (c *LoadConfig) Validate() error {
 	return nil
 }
 
-// LoadTracker knows how to read digests. It is immutable and safe for concurrent use; flows are not.
+// LoadTracker reads digests. It is immutable and safe for concurrent use; flows are not.
 type LoadTracker struct {
 	pane   int64 // ns
 	values []float64

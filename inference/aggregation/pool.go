@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/sketches/kll"
 )
 
-// Code says what codes stand for; [github.com/hopscope/hopscope/decode/pint.Levels] is one.
+// Code maps codes to values; [github.com/hopscope/hopscope/decode/pint.Levels] is one.
 type Code interface {
 	Decode(code uint32) float64
 	Bits() int
@@ -16,7 +16,7 @@ type Code interface {
 // inline is how many hops of a flow are found without a search. Those beyond are found by going from block to block.
 const inline = 6
 
-// Flow says where in a [Pool] the sketches of one flow are. The zero value is a flow without digests. When a flow ends, its
+// Flow holds the places of the sketches of one flow in a [Pool]. The zero value is a flow without digests. When a flow ends, its
 // sketches are given back with [Pool.Free].
 type Flow struct {
 	blocks [inline]uint32
@@ -112,7 +112,7 @@ func (p *Pool) Add(f *Flow, hop int, code uint32, now int64) bool {
 	return true
 }
 
-// Free gives all sketches of a flow back and empties f.
+// Free releases all sketches of a flow and empties f.
 func (p *Pool) Free(f *Flow) {
 	for _, i := range f.blocks {
 		if i != 0 {
@@ -127,7 +127,7 @@ func (p *Pool) Free(f *Flow) {
 	*f = Flow{}
 }
 
-// find gives the number of the block of a flow's hop, 0 if there is none.
+// find returns the number of the block of a flow's hop, 0 if there is none.
 func (p *Pool) find(f *Flow, hop int) uint32 {
 	if hop <= inline {
 		return f.blocks[hop-1]

@@ -95,7 +95,7 @@ func (c *Cause) outlet(s *Scene, m Map) {
 	}
 }
 
-// narrowest gives the interface in the place of its node that explains the evidence nearly as well, if evidence is at that interface.
+// narrowest returns the interface in the place of its node that explains the evidence nearly as well, if evidence is at that interface.
 func (c *Cause) narrowest(s *Scene, e inference.Element) inference.Element {
 	_, least := s.best(c.Fits)
 	most := least + math.Log(closeOdds)/nats
@@ -112,7 +112,7 @@ func (c *Cause) narrowest(s *Scene, e inference.Element) inference.Element {
 	return out
 }
 
-// member gives the one of several links between two nodes that the evidence names, if it names one alone: by itself, or by its interfaces.
+// member returns the one of several links between two nodes that the evidence names, if it names one alone: by itself, or by its interfaces.
 func (c *Cause) member(e inference.Element, m Map) inference.Element {
 	if e.Kind != inference.LinkElement || e.EgressIf != 0 || e.PeerIf != 0 {
 		return e
@@ -191,7 +191,7 @@ func samePlace(a, b inference.Element, m Map) bool {
 		a.Kind == inference.ExporterElement && b.Kind == inference.ExporterElement && a.Addr == b.Addr
 }
 
-// around is what happens in the network at the same time, by which findings at other places come to a cause.
+// around holds events in the network at the same time, by which findings at other places come to a cause.
 type around struct {
 	flows         map[decode.FlowKey][]inference.Element // of causes
 	moved         map[inference.HopKey][]change          // where flows came to
@@ -273,7 +273,7 @@ func (r *root) downstream(a *Alone, m Map) bool {
 	})
 }
 
-// hops gives the interfaces of an element: both of a link. Of a node it gives the node.
+// hops returns the interfaces of an element: both of a link. Of a node it gives the node.
 func hops(e inference.Element, m Map) (out []inference.HopKey) {
 	switch e.Kind {
 	case inference.NodeElement, inference.InterfaceElement:

@@ -12,9 +12,9 @@ type Map interface {
 	// Peers returns the nodes behind an interface, usually one; none where they are unknown. Of a hop without an interface it returns
 	// all neighbours of the node.
 	Peers(h inference.HopKey) []uint32
-	// Interfaces gives the interfaces of a node with a known neighbour.
+	// Interfaces returns the interfaces of a node with a known neighbour.
 	Interfaces(node uint32) []inference.HopKey
-	// Ahead gives the interfaces that packets came to behind a hop in this window.
+	// Ahead returns the interfaces that packets came to behind a hop in this window.
 	Ahead(h inference.HopKey) []inference.HopKey
 }
 
@@ -50,7 +50,7 @@ const (
 	longest = 60 // no things have, after that
 )
 
-// apart is what time adds to a misfit: windows between two beginnings.
+// apart returns the addition of time to a misfit, by the windows between two beginnings.
 func apart(windows uint64) float64 {
 	sum := 0.0
 	for i := range later {
@@ -166,7 +166,7 @@ func fits(f *inference.Finding, s *Scene, of Sort) []Fit {
 	return tidy(out)
 }
 
-// first gives the first of a list.
+// first returns the first of a list.
 func first[T any](list []T, most int) []T { return list[:min(len(list), most)] }
 
 // tidy brings fits into the order of their elements and keeps the best of each.
@@ -175,7 +175,7 @@ func tidy(fits []Fit) []Fit {
 	return slices.CompactFunc(fits, func(a, b Fit) bool { return a.Element == b.Element })
 }
 
-// both gives the elements that explain what both explain, with the sum of their misfits.
+// both returns the elements of both lists, with the sum of their misfits.
 func both(a, b []Fit, more float64) []Fit {
 	var out []Fit
 	for len(a) > 0 && len(b) > 0 {
@@ -192,7 +192,7 @@ func both(a, b []Fit, more float64) []Fit {
 	return out
 }
 
-// best gives the element that explains at the least cost, and that cost; the first of equal ones.
+// best returns the element with the least cost, the first of equal ones, and that cost.
 func (s *Scene) best(fits []Fit) (e inference.Element, cost float64) {
 	for i, f := range fits {
 		if c := s.price(f.Element) + f.Misfit; i == 0 || c < cost-1e-9 {

@@ -95,9 +95,9 @@ type Window struct {
 	// Late returns how many windows before it was found the condition of a finding may have begun. It is nil where
 	// findings begin when they are found.
 	Late func(id uint64) uint64
-	// Moved gives the hops that the flows of a finding moved to, or those on their way that it comes from.
+	// Moved returns the hops that the flows of a finding moved to, or those on their way that it comes from.
 	Moved func(id uint64) []inference.HopKey
-	// Open gives a finding that has not ended as its detector keeps it, so that its cause can be noted there.
+	// Open returns a finding that has not ended as its detector keeps it, so that its cause can be noted there.
 	Open func(id uint64) *inference.Finding
 	// Start keeps a new cause and gives it an id.
 	Start func(f inference.Finding) *inference.Finding
@@ -127,7 +127,7 @@ func (g *Grouper) observe(w *Window) (fresh []*Alone) {
 	for _, a := range g.Alone {
 		a.publishedAt, a.past = -1, a.Quiet > w.Settle
 		if a.Finding.Kind == inference.StrangeDigests {
-			if more := w.Moved(a.Finding.ID); len(more) > 0 && len(more) < len(a.Moved) { // digests say more of the place by now
+			if more := w.Moved(a.Finding.ID); len(more) > 0 && len(more) < len(a.Moved) { // digests locate it better by now
 				a.Moved = addHops(nil, more)
 			}
 		}
@@ -213,7 +213,7 @@ func (g *Grouper) place(w *Window, fresh []*Alone) {
 // look notes what is seen in the window.
 func (g *Grouper) look(w *Window, pool []*Alone) {
 	g.scene = &Scene{Map: w.Map, Shown: map[inference.Element]Signs{}, Seen: w.Seen, offered: w.Offered}
-	began := g.Windows // the earliest of what was found late
+	began := g.Windows // the earliest of the findings that were found late
 	for _, a := range pool {
 		if a.Late > 0 && a.Born+mostPatience >= g.Windows {
 			began = min(began, a.Born-a.Late)
@@ -325,7 +325,7 @@ func byElement(list []*Alone) map[inference.Element][]*Alone {
 	return out
 }
 
-// now gives what an entry of the heap saves now, and by taking what.
+// now returns the present saving of an entry of the heap, and the findings that it takes for that.
 func (g *Grouper) now(s *saving, items, news map[inference.Element][]*Alone) (float64, []*Alone) {
 	if s.cause == nil {
 		return g.saves(s.element, items[s.element])
@@ -337,7 +337,7 @@ func (g *Grouper) now(s *saving, items, news map[inference.Element][]*Alone) (fl
 	return s.cause.saves(g.scene, s.cause.Fits[i], news[s.element])
 }
 
-// saves is what is saved if new findings come to a cause whose element is that of f from then on.
+// saves returns the saving if new findings join a cause whose element is that of f from then on.
 func (c *Cause) saves(s *Scene, f Fit, list []*Alone) (saved float64, takes []*Alone) {
 	_, was := s.best(c.Fits)
 	saved = was - s.price(f.Element) - f.Misfit
@@ -381,7 +381,7 @@ func (a *Alone) misfit(e inference.Element) float64 {
 // fewAgree is how many flows whose digests fit no path name the one switch that they have in common without waiting for more.
 const fewAgree = 2
 
-// mostPatience is for how many windows a finding waits at most for others that say why.
+// mostPatience is the greatest number of windows for which a finding waits for others that explain it.
 const mostPatience = 4
 
 // patience is the number of windows for which a finding waits for others. A finding of missing traffic alone waits for
@@ -604,7 +604,7 @@ func addHops(to, more []inference.HopKey) []inference.HopKey {
 	return to
 }
 
-// saving is what an element would save as a cause, or as the element of an open one.
+// saving is the saving by an element as a cause, or as the element of an open one.
 type saving struct {
 	element inference.Element
 	cause   *Cause

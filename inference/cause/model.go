@@ -249,7 +249,7 @@ func (s *Scene) seen(e inference.Element) Signs {
 	return s.Seen(e)
 }
 
-// healthy reports whether a node reports and shows nothing: it is no cause of what its neighbours show.
+// healthy reports whether a node reports and has no symptoms. It is no cause of symptoms of its neighbours.
 func (s *Scene) healthy(node uint32) bool {
 	if s == nil || s.Seen == nil {
 		return false
@@ -266,7 +266,7 @@ func (s *Scene) healthy(node uint32) bool {
 	return well
 }
 
-// weigh is the logarithm of the odds of what is there, and of what is not, against chance.
+// weigh returns the logarithms of the odds of the present symptoms, and of the absent ones, against chance.
 func (f *fault) weigh(o *[NumWheres][NumSigns]Observation) (present, absent float64) {
 	var p [NumWheres][NumSigns]float64
 	for k := range f.symptoms {

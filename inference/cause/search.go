@@ -37,7 +37,7 @@ func (p *problem) cost(set []int) float64 {
 	return sum
 }
 
-// best gives the set of at most mostTogether elements of the least cost, the first of equal ones. It goes on from there with one element more,
+// best returns the set of at most mostTogether elements of the least cost, the first of equal ones. It goes on from there with one element more,
 // or another one in the place of one, as long as that saves anything.
 func (p *problem) best() (set []int, cost float64) {
 	cost = p.cost(nil)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Config says how values are compared and time is counted. Hops that are fed with different configurations do not mix.
+// Config configures how values are compared and time is counted. Hops that are fed with different configurations do not mix.
 type Config struct {
 	Floor    float64       // added to every value before its logarithm: what lies far below it is all the same
 	Window   time.Duration // length of a window; an hour and a day are counted in windows

@@ -43,7 +43,7 @@ type Hop struct {
 	accepted    *accepted // nil where no operator accepted a finding
 }
 
-// Cause says what happened to a hop.
+// Cause is the kind of a change of a hop.
 type Cause uint8
 
 // The causes of findings.
@@ -59,7 +59,7 @@ func (c Cause) String() string {
 	return [...]string{"none", "rise", "fall", "silent", "stuck"}[min(c, Stuck)]
 }
 
-// statistic is what a finding was found in.
+// statistic is the statistic in which a finding was found.
 type statistic uint8
 
 // The statistics.
@@ -80,7 +80,7 @@ type Finding struct {
 	Cause     Cause
 	Statistic statistic // of Rise and Fall
 	Factor    float64   // of Rise and Fall: the value that was farthest from what had been usual, divided by that
-	base      float32   // logarithm of what had been usual
+	base      float32   // logarithm of the usual value before
 	floor     float64   // that the hop had besides
 	beside    float32   // logarithm of the present 90th percentile, of which a Tail is a multiple; 0 of others
 	contrast  uint8     // that began it
@@ -150,7 +150,7 @@ const (
 	uninformativeMost = 12 // of few values or none, that end a finding
 )
 
-// Event says what a window did.
+// Event is the effect of a window.
 type Event uint8
 
 // The events.
@@ -300,7 +300,7 @@ func (h *Hop) repeat(cfg *Config, w *Window) bool {
 		h.repeatRun = 0
 	}
 	stuck := h.repeatRun > 0 && (w.Count >= fewValues || cfg.Single) && h.windows >= cfg.warmup() && float64(h.repeatRun)*math.Log(max(float64(h.repeatShare), .01)) < stuckLimit
-	if h.open.Cause == none && !idle { // an idle one says nothing of how often others repeat themselves
+	if h.open.Cause == none && !idle { // an idle one is no evidence of how often others repeat themselves
 		r := float32(0)
 		if same {
 			r = 1

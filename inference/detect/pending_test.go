@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// lone gives a window of few values the highest one of which is factor times as high.
+// lone returns a window of few values the highest one of which is factor times as high.
 func lone(w Window, factor float64) Window {
 	w.P99 *= factor
 	return w

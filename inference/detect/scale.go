@@ -2,11 +2,11 @@ package detect
 
 import "math"
 
-// scale says how far a contrast strays to one side when nothing is wrong.
+// scale measures how far a contrast strays to one side when nothing is wrong.
 type scale struct {
 	square float32 // mean of squares
 	tail   float32 // quantile that one window in a hundred exceeds
-	excess float32 // mean of what exceeds it, above it
+	excess float32 // mean of the excess of values above it
 	seen   uint16  // windows that the mean of squares is of, up to more than matters
 	beyond float32 // number of separate excesses that this is of, up to more than matters
 }

@@ -35,7 +35,7 @@ type seasonal struct {
 	profile   profile
 }
 
-// visits gives the bins of the last visit, and those of the one before.
+// visits returns the bins of the last visit, and those of the one before.
 func (p *profile) visits(k int) (last, before []int8) {
 	if k == 0 {
 		return p.hour[0][:], p.hour[1][:]
@@ -122,7 +122,7 @@ func shared(last, before []int8, e float32) (n int) {
 	return n
 }
 
-// near gives the largest difference that both of the last visits had, within two bins around the present one.
+// near returns the largest difference that both of the last visits had, within two bins around the present one.
 func near(last, before []int8, bin int) float32 {
 	e := 0
 	for o := -2; o <= 2; o++ {

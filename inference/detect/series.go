@@ -82,7 +82,7 @@ func (s statistic) sampling(inverse float32) float32 {
 	return min(13.9*inverse, .3)
 }
 
-// verdict is what all contrasts of a window say.
+// verdict is the combined result of all contrasts of a window.
 type verdict struct {
 	Finding
 	ratio float32 // of the contrast that is farthest beyond its limit

@@ -62,7 +62,7 @@ func (d *Table) Read(in io.Reader) error {
 	}
 }
 
-// tableAt says where the columns of a table are.
+// tableAt holds the places of the columns of a table.
 type tableAt struct {
 	columns [6]int // in the order of tableColumns
 	low     int    // -1 if there is none
@@ -153,7 +153,7 @@ func NewTable(cfg *Config) *Table {
 	return &Table{cfg: cfg, byName: map[string]int{}, Findings: []tableFinding{}}
 }
 
-// add gives the next window of a hop to its detector.
+// add passes the next window of a hop to its detector.
 func (d *Table) add(h *tableHop, w Window) {
 	window := h.next
 	h.next++

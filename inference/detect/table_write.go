@@ -66,7 +66,7 @@ func (d *Table) Write(out io.Writer, format string) (err error) {
 	return nil
 }
 
-// young gives how many hops are too young to be judged, behind the other counts.
+// young returns how many hops are too young to be judged, behind the other counts.
 func young(n int) string {
 	if n == 0 {
 		return ""

@@ -91,7 +91,7 @@ func (u *Use) pass(cfg *Config, count uint64) (e Event) {
 	return e
 }
 
-// longest gives the longest pauses of the last two to four weeks.
+// longest returns the longest pauses of the last two to four weeks.
 func (u *Use) longest() pauses {
 	all := u.pauses[0]
 	all.join(u.pauses[1])
@@ -218,7 +218,7 @@ func (u *Use) expected() (share float64, ok bool) {
 	return share, true
 }
 
-// around gives the least share in a half hour and those beside it that were seen, since jobs do not begin on the minute.
+// around returns the least share in a half hour and those beside it that were seen, since jobs do not begin on the minute.
 func (u *Use) around(at int) (share float64, visits int) {
 	visits = int(u.week[at%weekHalves] & 3)
 	share = fullShare

@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
-// Config says how PINT digests are read. What is nil is not known: digests that need it are counted, and not read.
+// Config configures how PINT digests are read. Digests that need a field that is nil are counted, and not read.
 type Config struct {
 	Mininet, Tofino *prior.Model             // of the published programs' digests
 	Utilization     *aggregation.LoadTracker // of HPCC digests
@@ -21,9 +21,9 @@ type Config struct {
 	// is not known. It may be nil.
 	Ends func(*decode.FlowKey) (ingress, egress uint16)
 
-	// Base is added to the ids of nodes in results, which are below it: digests are hashes of the ids that nodes know themselves by.
+	// Base is added to the ids of nodes in results, which are below it: digests are hashes of the ids that nodes use themselves.
 	Base uint32
-	// Read makes what says of a report with a digest whether it is from the network of the models. It may be nil.
+	// Read makes the function that reports whether a report with a digest is from the network of the models. It may be nil.
 	Read func() func(*decode.Report) bool
 
 	// SearchIDs is the limit below which the ids of nodes that are not on the map are searched; 0 searches none.

@@ -12,7 +12,7 @@ import (
 )
 
 // Parts are the parts of the digest of one report, one for each query that it answers. [Parts.Next] reads them in their order. Path,
-// OnPath and Values are what the part at hand says; they are good until the next part is read.
+// OnPath and Values are the content of the part at hand; they are good until the next part is read.
 type Parts struct {
 	Path   []decode.Hop // nodes of the path of the flow from now on; nil if the flow keeps its path
 	OnPath bool         // the packet counts as one on the path of the flow
@@ -31,7 +31,7 @@ type Parts struct {
 	event   pathtrace.Event   // what it made of it
 }
 
-// Value is what one hop wrote into a digest.
+// Value is the value that one hop wrote into a digest.
 type Value struct {
 	Hop   int             // its place on the path, from 1
 	Field decode.HopField // HopLatency or HopQueueOccupancy, in their default units; 0 for a value that hops have no field for
@@ -138,7 +138,7 @@ func (d *Reader) countLoad(x *flow, t *aggregation.LoadTracker, code uint32, now
 	}
 }
 
-// trace gives a digest to the tracer of its flow.
+// trace passes a digest to the tracer of its flow.
 func (p *Parts) trace(t *pathtrace.Tracer, value, pathID uint64, open *window.Partial) {
 	d, x, r := p.d, p.x, p.r
 	d.begin(x, t)
@@ -214,7 +214,7 @@ func (d *Reader) begin(x *flow, t *pathtrace.Tracer) {
 	x.tracer = t
 }
 
-// watch gives the part that was traced to the survey of errors of the map. The path of the flow is set by then, for which others may have
+// watch passes the part that was traced to the survey of errors of the map. The path of the flow is set by then, for which others may have
 // left the table and the survey.
 func (p *Parts) watch() {
 	if x := p.x; p.tracer != nil && (x.watched != 0 || x.deviant || p.event != pathtrace.Verified) {
@@ -226,7 +226,7 @@ func (p *Parts) watch() {
 // goneAfter is the number of digests of other paths in a row after which a flow no longer takes the path that is shown.
 const goneAfter = 256
 
-// showPath gives the path that the last digest agrees with, which becomes the path of the flow. Paths that flowlets take in turn are no
+// showPath returns the path that the last digest agrees with, which becomes the path of the flow. Paths that flowlets take in turn are no
 // changes: the first of them is shown, and the others beside it.
 func (d *Reader) showPath(x *flow) []decode.Hop {
 	x.needed, x.aside, x.away = d.readPath(x), false, 0

@@ -82,7 +82,7 @@ type flow struct {
 	tracer    *pathtrace.Tracer
 	load      *aggregation.LoadTracker
 	use       aggregation.FlowLoad // of the fullest link
-	astray    uint64               // hops of it that have another node than the map says, which is not known
+	astray    uint64               // hops of it that have another node than in the map, which is not known
 	needed    uint32               // digests that the path was inferred from
 	away      uint16               // digests since one agreed with the path that is shown
 	aside     bool                 // the last path that digests agreed with is not the one that is shown
@@ -92,7 +92,7 @@ type flow struct {
 	unrest    uint8                // changes and contradictions since the path was last stable
 	calm      uint8                // digests of the path since then
 	spray     uint32               // index into sprays, of a flow whose digests come from no single path
-	deviant   bool                 // the published path is not what the map says
+	deviant   bool                 // the published path differs from the map
 	ids       idCount
 	next      uint32 // the same flow's of another plan, or the next free one
 }
@@ -212,7 +212,7 @@ func (d *Reader) release(i uint32) {
 // Has reports whether packets of the flow in a slot have carried digests.
 func (d *Reader) Has(slot uint32) bool { return d != nil && d.slots[slot] != 0 }
 
-// Forget gives back what a flow held that leaves the table.
+// Forget releases the memory of a flow that leaves the table.
 func (d *Reader) Forget(slot uint32) {
 	if d.Has(slot) {
 		d.forget(slot)

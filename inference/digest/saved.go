@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/inference/state"
 )
 
-// Saved is what the process that goes on with a flow has to know of its digests of one coding and plan.
+// Saved is the state of a flow's digests of one coding and plan, for the process that goes on with the flow.
 type Saved struct {
 	coding       decode.Coding
 	epoch, query uint8
@@ -50,7 +50,7 @@ func (d *Reader) Resume(slot uint32, key *decode.FlowKey, saved []Saved) {
 	}
 }
 
-// query gives the number of the query whose tracer a flow has, 0 for codings without queries, and -1 if it has none.
+// query returns the number of the query whose tracer a flow has, 0 for codings without queries, and -1 if it has none.
 func (d *Reader) query(x *flow) int {
 	switch {
 	case x.tracer == nil:

@@ -99,7 +99,7 @@ func (d *Reader) holdChange(x *flow, r *decode.Report) {
 	x.aside, x.away = true, 0
 }
 
-// begin gives a flow a place, if there is memory.
+// begin allocates a place for a flow, if there is memory.
 func (p *sprays) begin(x, slot uint32, r *decode.Report) uint32 {
 	if p.bytes+sprayStruct+sprayFirst*sprayDigest > p.most {
 		if p.most > 0 { // else none are to be kept
@@ -119,7 +119,7 @@ func (p *sprays) begin(x, slot uint32, r *decode.Report) uint32 {
 	return i
 }
 
-// end gives a place back.
+// end releases a place.
 func (p *sprays) end(i uint32) {
 	p.bytes -= sprayStruct + int64(cap(p.flows[i].digests))*sprayDigest
 	p.flows[i] = spray{}
@@ -268,7 +268,7 @@ func (d *Reader) fit(f *spray, x *flow) {
 		f.result = &r
 		x.tracer.Release(&x.trace) // digests that the mixture does not explain are none of its either
 		x.aside, x.away = false, 0
-		if x.watched != 0 { // nor do they say that the map is wrong
+		if x.watched != 0 { // nor are they evidence of an error of the map
 			d.survey.End(x.watched)
 			x.watched = 0
 		}

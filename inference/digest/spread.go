@@ -65,7 +65,7 @@ func (d *Reader) leadOver(to *window.FlowPart, stats *inference.FlowStats, most 
 	}
 }
 
-// inCommon gives the first hops that all paths have.
+// inCommon returns the first hops that all paths have.
 func inCommon(sets []inference.FlowPaths) (way []uint32) {
 	first := true
 	for i := range sets {

@@ -119,7 +119,7 @@ func keys(hops []inference.FlowHop) (list []inference.HopKey) {
 	return list
 }
 
-// stats gives all flows with what their digests say, those with most packets first.
+// stats returns all flows with what their digests say, those with most packets first.
 func (s *table) stats() (list []inference.FlowStats) {
 	for slot := range s.flows {
 		list = append(list, s.describe(uint32(slot)))
@@ -137,7 +137,7 @@ func (s *table) describe(slot uint32) inference.FlowStats {
 	return f
 }
 
-// inferred gives the paths of flows, the first n of them.
+// inferred returns the paths of flows, the first n of them.
 func (s *table) inferred(n int) (out Inferred) {
 	for slot := range s.flows {
 		if s.d.Traces(uint32(slot)) {

@@ -20,7 +20,7 @@ type detector interface {
 	Step(w *inference.Window)
 }
 
-// Config says when something is worth a finding; see [subject.Config].
+// Config holds the conditions of findings; see [subject.Config].
 type Config = subject.Config
 
 // Stats is the state of a Detector and what it had no room for.

@@ -108,7 +108,7 @@ func (d digests) suspects(w *inference.Window) map[decode.FlowKey][]inference.Ho
 		}
 		out[f.Key] = way
 	}
-	for k, node := range located { // their digests say which one it is
+	for k, node := range located { // their digests locate it
 		out[k] = []inference.HopKey{{Node: node}}
 	}
 	return out

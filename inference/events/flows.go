@@ -15,7 +15,7 @@ const (
 	// keeps it for stayMost windows. One that is busy in a window now and then loses its place with the next one, and
 	// those at the edge keep theirs.
 	stayMost, stayLess = 180, 2
-	// A finding ends after so many windows that say nothing.
+	// A finding ends after so many windows that are left out.
 	blankFor = 12
 	// Windows of which what a hop usually adds to the latency of a flow is a mean.
 	usualWindows = 81
@@ -35,13 +35,13 @@ type busy struct {
 	way     uint64 // hash of its hops, and of which of them report latencies
 	changes uint32 // of its path, as of its last window
 	astray  int    // windows in a row on another way
-	blank   int    // windows in a row that say nothing of the finding that is open
+	blank   int    // windows in a row that are left out for the open finding
 	stays   int    // windows with enough reports, less those without, within bounds
 	learnt  int    // windows that usual is of, up to usualWindows
 	usual   []share
 }
 
-// share is what one hop usually adds to the latency of a flow, in ns.
+// share is the usual part of one hop in the latency of a flow, in ns.
 type share struct{ p50, p99 float64 }
 
 func newFlows(j *subject.Journal, h *hops) *flows {
@@ -162,7 +162,7 @@ func (x *flows) slowHop(f *inference.FlowStats) bool {
 	return false
 }
 
-// skip takes a window that says nothing of a flow.
+// skip takes a window that is left out for a flow.
 func (x *flows) skip(k decode.FlowKey, b *busy) {
 	times := 1
 	if _, open := b.Open(); open {

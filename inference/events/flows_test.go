@@ -45,7 +45,7 @@ func places(nodes ...uint32) (out []inference.HopKey) {
 	return out
 }
 
-// values gives the quantiles of a number of values of a lognormal distribution.
+// values returns the quantiles of a number of values of a lognormal distribution.
 func (x *traffic) values(count uint64, median float64) inference.Summary {
 	quantile := func(p float64) float64 {
 		u := p + math.Sqrt(p*(1-p)/float64(count))*x.rng.NormFloat64()
@@ -75,7 +75,7 @@ func (x *traffic) next() *inference.Window {
 	return w
 }
 
-// steady gives flows 1 to n of a number of reports a window.
+// steady returns flows 1 to n of a number of reports a window.
 func steady(n uint32, count uint64) (out []busyNow) {
 	for f := uint32(1); f <= n; f++ {
 		out = append(out, busyNow{f, count})

@@ -49,7 +49,7 @@ const (
 	statistics
 )
 
-// statistic is what distinguishes them.
+// statistic is the part that distinguishes them.
 type statistic struct {
 	name  string
 	kinds map[detect.Cause]inference.Kind
@@ -215,7 +215,7 @@ func (x *hops) adapt(h *hop, node uint32) {
 	}
 }
 
-// coarsen gives values that come in buckets a floor as wide as these: what moves to the next bucket may have moved by nothing.
+// coarsen sets the floor of values in buckets to the width of these. A value in the next bucket may have moved by nothing.
 func (x *hops) coarsen(h *hop, s *inference.HopStats) {
 	for i, v := range []*inference.Summary{latency: &s.Latency, queue: &s.Queue} {
 		if v.Bounds == nil {
@@ -316,7 +316,7 @@ func (x *hops) publishOpen(h *hop, i int, k inference.HopKey, f *detect.Finding,
 	s.finding.Learning = out.Learning
 }
 
-// valueOf gives the value of a window that a finding is about, and what it is called.
+// valueOf returns the value of a window that a finding is about, and its name.
 func valueOf(cfg *detect.Config, f *detect.Finding, w *detect.Window) (string, float64) {
 	switch {
 	case cfg.Single:
@@ -329,7 +329,7 @@ func valueOf(cfg *detect.Config, f *detect.Finding, w *detect.Window) (string, f
 	return "p50", w.P50
 }
 
-// ofBuckets says what the buckets leave open that a value came in, "" where it came in none.
+// ofBuckets returns a text about the uncertainty of a value that came in buckets, "" where it came in none.
 func ofBuckets(b *inference.Bounds, name string, w *detect.Window, text func(float64) string) string {
 	if b == nil {
 		return ""
@@ -344,7 +344,7 @@ func ofBuckets(b *inference.Bounds, name string, w *detect.Window, text func(flo
 	return "; its histogram has it in a bucket from " + text(float64(low))
 }
 
-// recurrences says how often what is open was seen, if it comes back.
+// recurrences returns a text about how often a recurring open finding was active.
 func recurrences(h *detect.Hop) string {
 	switch {
 	case h.Times() < 2:

@@ -17,7 +17,7 @@ type inventory struct {
 	*subject.Table[inventoryKey, subject.Tally]
 }
 
-// inventoryKey is what an error is known by as long as it lasts, also when more is found out of it.
+// inventoryKey is the identity of an error as long as it lasts, also when more of it is found.
 type inventoryKey struct {
 	kind       inference.MapErrorKind
 	node, a, b uint32
@@ -52,7 +52,7 @@ func inventoryKeyOf(e *survey.Error) inventoryKey {
 	return inventoryKey{kind: e.Kind, node: e.Node, a: e.A, b: e.B}
 }
 
-// inventoryElement is what has to be looked at.
+// inventoryElement returns the element of an error of the inventory.
 func inventoryElement(e *survey.Error) inference.Element {
 	switch e.Kind {
 	case inference.Foreign:

@@ -44,7 +44,7 @@ type transit struct {
 	finding *inference.Finding
 }
 
-// mark is what one window showed.
+// mark holds the values of one window.
 type mark struct {
 	at    int64 // between the two packets
 	apart int64 // difference of the directions, ns, modulo the period around 0
@@ -101,11 +101,11 @@ func (x *transits) prepare(w *inference.Window) {
 	x.cfg = hopConfig(x.Journal, w)
 	x.cfg.Floor = float64(x.Journal.Cfg.LinkFloor)
 	x.cfg.Rising, x.cfg.Single, x.cfg.Steady = true, true, true
-	x.cfg.MinCount = 2 // fewer say that there is nothing to judge
+	x.cfg.MinCount = 2 // with fewer there is nothing to judge
 	x.at = x.cfg.At(w.End)
 }
 
-// around gives v modulo a period, nearest to 0. Without a period that is v.
+// around returns v modulo a period, nearest to 0. Without a period that is v.
 func around(v int64, period uint64) int64 {
 	if period == 0 || period > math.MaxInt64 {
 		return v

@@ -22,7 +22,7 @@ type linkWorld struct {
 	packet float64 // packets of a direction in a window
 }
 
-// shows gives what packets of a window show that take so much longer in each direction.
+// shows returns what packets of a window show that take so much longer in each direction.
 func (x *linkWorld) shows(n int, longer [2]int64) *inference.Window {
 	from := x.start + int64(n)*x.window
 	w := &inference.Window{Start: from, End: from + x.window}

@@ -27,7 +27,7 @@ const (
 	fallenScore = 4.6
 	// calmEnd is how many windows of that are enough where losses come in bursts, of which it takes many to see that there are fewer.
 	calmEnd = 60
-	// idleEnd is how many windows without a report there are until nothing can be said of the loss.
+	// idleEnd is the number of windows without a report after which the loss is unknown.
 	idleEnd = 30
 )
 
@@ -98,7 +98,7 @@ func codeBursts(c *subject.Coder, b *bursts) {
 	subject.Number(c, &b.all)
 }
 
-// alternative gives the ratio of an alternative to theta, which is less than 1.
+// alternative returns the ratio of an alternative to theta, which is less than 1.
 func alternative(k int, theta float64) float64 {
 	top := max(0.9, (1+theta)/2)
 	return theta * math.Pow(top/theta, float64(k+1)/lossScales)

@@ -158,7 +158,7 @@ func (x exporters) publishOutage(o *outage, w *inference.Window, n, talking int,
 	x.Publish(&o.finding, f)
 }
 
-// apart gives the longest prefix that the members of an outage have in common, if it has no other exporter.
+// apart returns the longest prefix that the members of an outage have in common, if it has no other exporter.
 func (x exporters) apart(o *outage, each func(seeExporter)) (p netip.Prefix) {
 	first := true
 	each(func(k inference.ExporterKey, quiet int, _ *exporter) {

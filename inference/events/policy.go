@@ -12,7 +12,7 @@ type offPolicy struct {
 	*subject.Table[inference.StrayKey, astray]
 }
 
-// astray is what is remembered of a way in which a rule is broken.
+// astray is the state of one way in which a rule is broken.
 type astray struct {
 	flows   uint64 // the most of a window
 	row     int    // windows one after the other

@@ -138,7 +138,7 @@ func (x *probes) judgeLoss(p *probed, k probedKey, s *inference.ProbeStats, star
 	judgeRatio(x.Journal, &p.corrupt, &t, int64(min(s.Corrupt, math.MaxInt64)), s.Received, s.Received)
 }
 
-// onWays says on which way probes were lost, as far as it is known; "" where it is not.
+// onWays returns a text about the way on which probes were lost, as far as it is known; "" where it is not.
 func onWays(forward, back int64) string {
 	if forward <= 0 && back <= 0 {
 		return ""

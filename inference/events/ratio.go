@@ -40,7 +40,7 @@ func codeLossHistory(c *subject.Coder, e *lossHistory) {
 	subject.Number(c, &e.silent)
 }
 
-// ratioTest is how a share is judged, and what is said of it.
+// ratioTest holds the limits by which a share is judged, and the words for it.
 type ratioTest struct {
 	limit, severe float64
 	start         int64             // of the window
@@ -52,7 +52,7 @@ type ratioTest struct {
 	verb, of, all, idle string
 }
 
-// text says how many were lost, since when, and which share that is.
+// text returns a text about how many were lost, since when, and which share that is.
 func (t *ratioTest) text(n *numbers) string {
 	if t.unknown {
 		return fmt.Sprintf("%s %s %d %s since %s", t.subject, t.verb, n.lost, t.of, clock(n.since))
@@ -131,7 +131,7 @@ func judgeEnd(j *subject.Journal, e *lossHistory, t *ratioTest, lost int64, repo
 		return
 	}
 	if less := loss.AtLeast(e.after.lost, e.after.total(), lossLimit); less > theta {
-		e.bound = less // it fell, and is still too much; what it was before says no more
+		e.bound = less // it fell, and is still too much; its value before does not count
 		e.scales = [lossScales]numbers{}
 		e.after, e.calm = numbers{since: j.Now}, 0
 		return

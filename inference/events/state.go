@@ -21,7 +21,7 @@ import (
 //	f:         the 8 bytes of a float64, little endian; no infinity, no NaN
 //	text:      length<n> bytes
 //
-// What a table's keys and states consist of is said beside them. The version is stateVersion, beside the list of
+// The parts of a table's keys and states are listed beside them. The version is stateVersion, beside the list of
 // detectors.
 
 // AppendState appends all that the detector remembers, without its settings. The bytes are for [Detector.ReadState] of the same

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/inference/events/ways"
 )
 
-// detectorOf gives the detector of a type.
+// detectorOf returns the detector of a type.
 func detectorOf[T detector](t *testing.T, d *Detector) T {
 	t.Helper()
 	for _, x := range d.detectors {

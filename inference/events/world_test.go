@@ -40,7 +40,7 @@ func newWorld(seed uint64) *world {
 // chance is true once in n times on average.
 func (w *world) chance(n int) bool { return w.rng.IntN(n) == 0 }
 
-// next gives the next window of ten seconds.
+// next returns the next window of ten seconds.
 func (w *world) next() *inference.Window {
 	w.window++
 	const second = 1_000_000_000

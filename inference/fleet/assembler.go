@@ -20,7 +20,7 @@ type Assembled struct {
 	Sources       []Source // of all slices, by name and boot, with the greatest number that one of them holds
 	Missing, Dead []string
 	Absent        []int // slices that have nothing of it
-	// Unheard are the exporters whose last collector was missing in the window: that nothing came of them says nothing.
+	// Unheard are the exporters whose last collector was missing in the window. Their silence is no evidence.
 	Unheard []inference.ExporterKey
 	First   int64 // offset of the first record of the window
 	Bad     []*recordError
@@ -97,7 +97,7 @@ type slicedWindow struct {
 	end     int64
 	began   int64 // when its first record was appended; 0 if that is not known
 	bytes   int64
-	held    int64 // of what is kept
+	held    int64 // of the records that are kept
 	records map[sliceKey]*sliced
 }
 
@@ -167,7 +167,7 @@ func (a *Assembler) Pending() (ends []int64) {
 	return ends
 }
 
-// Release gives back the memory of a window that is not needed any more.
+// Release frees the memory of a window that is not needed any more.
 func (a *Assembler) Release(w *Assembled) {
 	if w != nil && w.Partial != nil && len(a.spare) < 2 {
 		a.spare = append(a.spare, w.Partial)
@@ -334,7 +334,7 @@ func (a *Assembler) prepare() error {
 	return nil
 }
 
-// check says what a record cannot be.
+// check returns the error of a record that is impossible.
 func (a *Assembler) check(r *Record) error {
 	h := &r.Head
 	switch {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ClockError says that the clock of a member and Kafka's differ by more than a window.
+// ClockError is the error of a member whose clock and Kafka's differ by more than a window.
 type ClockError struct {
 	Off    time.Duration // that the member's is ahead at least; negative is behind
 	Window time.Duration

@@ -12,14 +12,14 @@ import (
 // maxValue is the greatest length of a value, in bytes before compression, unless a [Codec] sets another one.
 const maxValue = 64 << 20
 
-// What can be wrong with the value of a record, beside what [window.Partial.ReadBinary] says.
+// Errors of the value of a record, beside those of [window.Partial.ReadBinary].
 var (
 	errZstd    = errors.New("is no zstd frame")
 	errTooLong = errors.New("is longer than the limit when it is not compressed")
 	ErrSum     = errors.New("has another checksum than its head says")
 )
 
-// valueError says what is wrong with the value of a record.
+// valueError is the error of the value of a record.
 type valueError struct {
 	what string // "partial", "record"
 	Err  error

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// EventKind says what came of a record.
+// EventKind is the outcome of a record.
 type EventKind uint8
 
 // What can come of a record.
@@ -48,7 +48,7 @@ func LeftOut(err error) bool {
 	return false
 }
 
-// recordError says which record was refused, and why.
+// recordError is the error of a record that was refused, with its place and the reason.
 type recordError struct {
 	Offset  int64
 	From    string

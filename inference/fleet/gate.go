@@ -116,7 +116,7 @@ type runKey struct {
 	boot uint64
 }
 
-// delivery is what a run sent of a window.
+// delivery counts the records of a window from one run.
 type delivery struct {
 	last    uint64 // its greatest number
 	records uint64
@@ -213,7 +213,7 @@ func (p *pseudo) judge(h *Head) EventKind {
 	return Conflict
 }
 
-// Closing says what a window closed with.
+// Closing holds the records with which a window closed.
 type Closing struct {
 	Start, End    int64
 	Revision      uint64
@@ -372,7 +372,7 @@ func (g *Gate) pastOf(end int64) (int, bool) {
 	return slices.BinarySearchFunc(g.past, end, func(w *pastWindow, end int64) int { return cmp.Compare(w.end, end) })
 }
 
-// check says what a head cannot be.
+// check returns the error of a head that is impossible.
 func (g *Gate) check(h *Head) error {
 	switch {
 	case h.End <= 0 || h.End%g.cfg.Window != 0 || h.End > math.MaxInt64/2:
@@ -569,7 +569,7 @@ func (g *Gate) acceptLate(h *Head, c *collector, offset int64) (Verdict, error) 
 	return Verdict{Kind: Late, End: h.End}, nil
 }
 
-// collector gives what is known of one, or nil if there is no room for another one.
+// collector returns the state of a collector, or nil if there is no room for another one.
 func (g *Gate) collector(name string) *collector {
 	c := g.names[name]
 	if c == nil {
@@ -585,7 +585,7 @@ func (g *Gate) collector(name string) *collector {
 // noteHeard notes that a collector had a part in a window.
 func (c *collector) noteHeard(end int64) { c.heard = max(c.heard, end) }
 
-// judge says whether a record is a new one of its run, and knows it from then on.
+// judge reports whether a record is a new one of its run, and remembers it.
 func (c *collector) judge(h *Head) EventKind {
 	var r *run
 	for _, known := range c.runs {

@@ -20,7 +20,7 @@ const (
 	Series     = "series"
 )
 
-// Kind says what a record is.
+// Kind is the kind of a record.
 type Kind uint8
 
 // The kinds of records. Numbers are kept by logs, so they do not change.
@@ -36,7 +36,7 @@ const (
 	Chunk        // state: a part of a checkpoint
 )
 
-// Head says what a record is and where it belongs. A field that a kind does not need is zero.
+// Head identifies a record and its place. A field that a kind does not need is zero.
 type Head struct {
 	Kind Kind
 	// From, Boot and Seq name the record for good. They are the collector's name, a number that differs from run to
@@ -48,7 +48,7 @@ type Head struct {
 	Slice uint32
 
 	Start, End  int64  // of the window, ns since 1970; End is its label
-	Part, Parts uint32 // the record is number Part, from 0, of Parts; the last one says that the collector is done
+	Part, Parts uint32 // the record is number Part, from 0, of Parts; the last one ends the collector's window
 	Reports     uint64 // that the value stands for
 	// Total is the number of reports that the run has sent to the partition, with those of this record. If the next
 	// Total is larger by more than that record's own reports, the rest was in records in between. It is 0 from senders
@@ -121,7 +121,7 @@ const (
 	checked  = checkAt + 2 + crc32.Size
 )
 
-// Bounds of what a head may hold: a fleet has no more collectors and partitions, and no longer names.
+// Bounds of the fields of a head: a fleet has no more collectors and partitions, and no longer names.
 const (
 	MaxMembers = 1 << 14
 	MaxSlices  = 1 << 10
@@ -143,14 +143,14 @@ func (h *Head) Append(b []byte) []byte {
 	return b
 }
 
-// headCheck is what the check of a head has to be.
+// headCheck returns the right check sum of a head.
 func headCheck(b []byte) uint32 {
 	return crc32.Update(crc32.Checksum(b[:checkAt], castagnoli), castagnoli, b[checked:])
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// errCheck is what is wrong with a head that is damaged.
+// errCheck is the error of a head that is damaged.
 var errCheck = errors.New("does not fit to the other bytes")
 
 // ReadHead reads what Append wrote, by this version or by another one that says the same of itself. Other bytes are refused

@@ -36,7 +36,7 @@ func (d *Document) boundLearning() {
 	}
 }
 
-// Learns reports whether the document says that a hop of its window is learning.
+// Learns reports whether the document marks a hop of its window as learning.
 func (d *Document) Learns(k inference.HopKey) bool {
 	switch {
 	case d == nil || d.Totals.Learning == 0:

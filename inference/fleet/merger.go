@@ -17,11 +17,11 @@ import (
 type crosser interface {
 	Begin(end int64)                    // a window
 	Add(from string, q *window.Partial) // what a collector, or one of its runs, saw of it, but for hops and flows; q is only read
-	// AddStatement adds the statistics that a [Statement] gives for a run. They say nothing of what is missing.
+	// AddStatement adds the statistics that a [Statement] gives for a run. They do not cover missing numbers.
 	AddStatement(from string, q *window.Partial)
-	Finish(p *window.Partial)    // p is what they all saw, merged, and is put right
+	Finish(p *window.Partial)    // p is the merged partial of all, and is corrected
 	Taken() []int64              // labels of other windows that have to be made again for it
-	AppendState(b []byte) []byte // of what is remembered between windows
+	AppendState(b []byte) []byte // of the memory between windows
 	ReadState(b []byte) error    // what AppendState wrote
 }
 
@@ -73,7 +73,7 @@ func NewMerger(o Options) (*Merger, error) {
 	return m, nil
 }
 
-// Release gives back the memory of a window that is not needed any more.
+// Release frees the memory of a window that is not needed any more.
 func (m *Merger) Release(w *Merged) {
 	if w != nil && w.Partial != nil && len(m.spare) < 2 {
 		m.spare = append(m.spare, w.Partial)
@@ -220,7 +220,7 @@ func add(a, b uint64) uint64 {
 	return s | -carry
 }
 
-// exporterKeys gives the keys of the exporters of p, in order.
+// exporterKeys returns the keys of the exporters of p, in order.
 func exporterKeys(p *window.Partial) []inference.ExporterKey {
 	all := p.Exporters()
 	keys := make([]inference.ExporterKey, len(all))

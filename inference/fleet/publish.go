@@ -139,7 +139,7 @@ func (p *Publisher) Reports(partition int, end int64, n uint64, value []byte) Ou
 	return Out{partition, h, value}
 }
 
-// Mark says in a partition of reports that all n reports of a window were sent there.
+// Mark makes the record of a partition of reports that all n reports of a window were sent there.
 func (p *Publisher) Mark(partition int, end int64, n uint64) Out {
 	h := p.head(Mark, partition, end, nil)
 	h.Reports = n
@@ -164,7 +164,7 @@ func EncodeSlice(dst []Out, c *Codec, from string, slice int, m *Merged, most in
 	return dst, nil
 }
 
-// ownersOf gives the owners of the exporters of a piece of the slice.
+// ownersOf returns the owners of the exporters of a piece of the slice.
 func (m *Merged) ownersOf(piece *window.Partial) []uint32 {
 	if piece == m.Partial {
 		return m.Owners

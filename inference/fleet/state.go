@@ -22,7 +22,7 @@ const (
 	maxOpenState = 1 << 14 // windows that are open in a state
 )
 
-// errOther is what is wrong with a state of other windows or another slice than those that are configured.
+// errOther is the error of a state of other windows or another slice than those that are configured.
 var errOther = errors.New("is of other windows or of another slice")
 
 // codeLabel codes the label of a window, which comes behind another one.
@@ -54,7 +54,7 @@ func codeSortedNames(c *state.Coder, field string, most int, list *[]string) {
 	}
 }
 
-// AppendState appends what the gate knows to b.
+// AppendState appends the state of the gate to b.
 func (g *Gate) AppendState(b []byte) []byte { return state.Append(b, g.code) }
 
 // ReadState makes g the gate whose state AppendState wrote. Reading of the log goes on at [Gate.Floor]. Of the records
@@ -195,7 +195,7 @@ func (p *pastWindow) code(c *state.Coder) {
 	codeSortedNames(c, "dead", MaxMembers, &p.dead)
 }
 
-// AppendState appends what the merger knows to b.
+// AppendState appends the state of the merger to b.
 func (m *Merger) AppendState(b []byte) []byte {
 	return state.Append(b, func(c *state.Coder) {
 		c.Version(mergerState, mergerState)
@@ -228,7 +228,7 @@ func (m *Merger) ReadState(b []byte) error {
 	return nil
 }
 
-// AppendState appends what the assembler knows to b.
+// AppendState appends the state of the assembler to b.
 func (a *Assembler) AppendState(b []byte) []byte { return state.Append(b, a.code) }
 
 // ReadState makes a the assembler whose state AppendState wrote. Reading of the log goes on at [Assembler.Floor]. The error

@@ -114,7 +114,7 @@ func (k *killed) part(window, at int64) {
 	k.append(k.spool, outs)
 }
 
-// state gives the statement for a run: of the next n reports.
+// state sends the statement for a run: of the next n reports.
 func (k *killed) state(window, at int64, first uint32, n int) {
 	var list []uint32
 	for i := range uint32(n) {
@@ -123,7 +123,7 @@ func (k *killed) state(window, at int64, first uint32, n int) {
 	k.stateOf(window, at, list)
 }
 
-// stateOf gives the statement for a run, of reports with these numbers.
+// stateOf sends the statement for a run, of reports with these numbers.
 func (k *killed) stateOf(window, at int64, numbers []uint32) {
 	tr := newTrackerOf(nil, k.t)
 	tr.Believe()

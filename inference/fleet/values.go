@@ -10,7 +10,7 @@ import (
 // What take is given it may not keep. An error says that the log cannot be read at present.
 type Fetch func(offsets []int64, handle func(*Record)) error
 
-// FetchError says that records of a window could not be read again. The reader of the log goes on from an earlier state.
+// FetchError is the error of records of a window that could not be read again. The reader of the log goes on from an earlier state.
 type FetchError struct {
 	End int64
 	Err error

@@ -37,7 +37,7 @@ type Document struct {
 	Findings     []findingState      `json:"findings"` // that began, rose or ended with the window
 }
 
-// collectorState says what became of a collector in a window.
+// collectorState is the state of a collector in a window.
 type collectorState struct {
 	Name string `json:"name"`
 	// State is "merged", "missing" or "dead". A missing collector was waited for in vain; what came of it is in the
@@ -241,7 +241,7 @@ func parseAddr(s string) (decode.Addr, error) {
 	return decode.Addr(a.WithZone("").As16()), nil
 }
 
-// errDocument is what is wrong with a value that is no [Document] of a version that is known.
+// errDocument is the error of a value that is no [Document] of a known version.
 var errDocument = errors.New("is no document of a version that this program knows")
 
 // AppendJSON appends the document to b.

@@ -204,7 +204,7 @@ const (
 	sure       = 3
 )
 
-// besides gives the link that explains most of what is not explained yet, other than one.
+// besides returns the link that explains most of the unexplained losses, other than one.
 func (f *fitter) besides(old *Culprit) (best Culprit, most float64) {
 	for _, c := range f.candidates() {
 		if c.Link >= 0 && c.Link != old.Link && c.gain > most {
@@ -272,7 +272,7 @@ func (f *fitter) chance(c *Culprit) float64 {
 	return tail(lost, packets, explained/float64(packets))
 }
 
-// next gives what explains most of what is not explained yet.
+// next returns the culprit that explains most of the unexplained losses.
 func (f *fitter) next() (Culprit, bool) {
 	all := f.candidates()
 	if len(all) == 0 {
@@ -285,7 +285,7 @@ func (f *fitter) next() (Culprit, bool) {
 	return best.Culprit, f.chance(&best.Culprit)*float64(len(f.cross)+len(f.samples)) <= f.alarm && best.gain > -math.Log(f.alarm)
 }
 
-// rank says how sure a culprit is, where the others are given.
+// rank computes the confidence of a culprit, given the others.
 func (f *fitter) rank(c *Culprit) {
 	f.sum(c)
 	c.Chance = f.chance(c)
@@ -296,7 +296,7 @@ func (f *fitter) rank(c *Culprit) {
 			continue
 		}
 		if c.Flow >= 0 && o.Link >= 0 && len(f.cross[o.Link]) == 1 && f.cross[o.Link][0] == c.Flow {
-			continue // says the same
+			continue // is not distinguishable
 		}
 		weight := math.Exp(o.gain - gain)
 		if sum += weight; weight >= leastRival {
@@ -306,7 +306,7 @@ func (f *fitter) rank(c *Culprit) {
 	c.Confidence = 1 / sum
 }
 
-// best gives the rate that explains most of what samples lost beyond what is explained, and by how much the logarithm of
+// best returns the rate that explains most of what samples lost beyond what is explained, and by how much the logarithm of
 // the likelihood gains.
 func (f *fitter) best(samples []int32) (rate, gain float64) {
 	var packets, lost float64

@@ -22,7 +22,7 @@ type Flow struct {
 	sum  count        // since the last Cut
 }
 
-// count is what was settled.
+// count holds the numbers of settled packets.
 type count struct {
 	Packets uint32 // that the first switch reported
 	Lost    uint32 // and the last one did not
@@ -108,7 +108,7 @@ func (f *Flow) settle(now int64) {
 	}
 }
 
-// Cut returns the count of what was settled since its last call, and starts a new one, at the end of a window.
+// Cut returns the count of packets settled since its last call, and starts a new one, at the end of a window.
 func (f *Flow) Cut(now int64) count {
 	f.settle(now)
 	c := f.sum

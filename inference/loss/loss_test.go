@@ -15,7 +15,7 @@ type event struct {
 	sender int
 }
 
-// play gives reports to a flow in the order of their times, and takes what was settled every second.
+// play passes reports to a flow in the order of their times, and takes what was settled every second.
 func play(f *Flow, events []event, until int64) (sum count) {
 	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	next := int64(1e9)
@@ -155,7 +155,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// fabric gives the ways of flows over a fat-tree of four pods, by number of the link.
+// fabric returns the ways of flows over a fat-tree of four pods, by number of the link.
 func fabric(r *rand.Rand, flows int) (samples []Sample, links int) {
 	index := map[[2]int]int32{}
 	link := func(a, b int) int32 {

@@ -79,7 +79,7 @@ func (n *Names) WithReasons(more map[uint8]string) *Names {
 	return New(d.Nodes, d.Hosts, reasons).WithSites(d.Sites)
 }
 
-// WithNodes returns n with what devices say of themselves, where n says nothing: names of nodes and interfaces, and speeds.
+// WithNodes returns n with the devices' own entries, where n has none: names of nodes and interfaces, and speeds.
 func (n *Names) WithNodes(more []Node) *Names {
 	if len(more) == 0 {
 		return n
@@ -133,7 +133,7 @@ type Names struct {
 	sites   Sites
 }
 
-// New makes names of what is listed. Texts are cleaned. Of entries for the same thing the first one counts: the reader of a file
+// New makes names of the listed entries. Texts are cleaned. Of entries for the same thing the first one counts: the reader of a file
 // reports what is wrong with it.
 func New(nodes []Node, hosts []Host, reasons map[uint8]string) *Names {
 	n := &Names{reasons: make(map[uint8]string, len(reasons))}
@@ -289,7 +289,7 @@ func beside(name, number string) string {
 	return name + " (" + number + ")"
 }
 
-// form is a way in which sentences of findings speak of what has a name.
+// form is a way in which sentences of findings refer to something with a name.
 type form struct {
 	pattern string // with a group for each number
 	render  func(n *Names, v []string) string
@@ -441,7 +441,7 @@ func (n *Names) Rows() []Row {
 	return rows
 }
 
-// Equal reports whether two say the same of everything.
+// Equal reports whether two have the same entries.
 func (n *Names) Equal(o *Names) bool {
 	if n == nil || o == nil {
 		return n.empty() && o.empty()

@@ -35,7 +35,7 @@ func AppendRow(dst []byte, r *decode.Report, n *Names) []byte {
 	return fmt.Appendf(dst, rowFormat, at, exporter, kind, flow, rowPath(r, n))
 }
 
-// rowPath gives "101 5.42ms > 7 5.295ms > 65538", and behind it what else is worth knowing.
+// rowPath returns "101 5.42ms > 7 5.295ms > 65538", and other properties behind it.
 func rowPath(r *decode.Report, n *Names) string {
 	var hops, notes []string
 	for i := range r.Hops {

@@ -125,7 +125,7 @@ func (n *Names) WithSites(s Sites) *Names {
 	return out
 }
 
-// Sites returns the sites that n knows. They are not to be changed.
+// Sites returns the sites of n. They are not to be changed.
 func (n *Names) Sites() Sites {
 	if n == nil {
 		return nil

@@ -40,14 +40,14 @@ type walk struct {
 	sums []uint32   // of the parts that several hops wrote, up to the last hop of path
 	ends [][]int32  // by hop: indices into wrote of parts whose last writer the hop is
 
-	good   [][]bool // by hop and node: digests speak for the node; nil if all are tried alike
+	good   [][]bool // by hop and node: digests confirm the node; nil if all are tried alike
 	misses int      // how many more nodes of the path may be others
 
 	open bool // there may be more candidates than those found
 	out  []candidate
 }
 
-// candidates lists the paths that explain most, the best ones first. complete says that there are no others worth a look.
+// candidates lists the paths that explain most, the best ones first. The result complete is true if there are no others worth a look.
 func (m *Model) candidates(e *evidence, ingress, egress uint16) (list []candidate, complete bool) {
 	w := m.begin(e, ingress, egress)
 	if w == nil {
@@ -175,7 +175,7 @@ func (m *Model) begin(e *evidence, ingress, egress uint16) *walk {
 	return w
 }
 
-// likely lists the nodes that explain most of what a hop wrote alone, of a set if there is one, the best ones first. Nodes
+// likely lists the nodes that explain most of the digests that a hop wrote alone, of a set if there is one, the best ones first. Nodes
 // that explain less than floor are left out, unless the best one does not explain twice as much.
 func (m *Model) likely(e *evidence, h, most int, floor float64, set []int32) []uint16 {
 	counts := m.support(e, h, nil)

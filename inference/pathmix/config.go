@@ -19,7 +19,7 @@ const (
 	defaultSteps      = 1 << 16
 )
 
-// Config says how digests are coded and what is known of the network. A path is a sequence of nodes that begins with the one
+// Config holds the coding of digests and the prior knowledge of the network. A path is a sequence of nodes that begins with the one
 // where packets enter.
 type Config struct {
 	Scheme *pint.Scheme
@@ -29,7 +29,7 @@ type Config struct {
 	Loops  bool       // a path may visit a node more than once
 
 	Confidence float64 // how sure it has to be that a path is used before it is published; above 0.5, below 1
-	Unmodelled float64 // prior probability that a hop of a path is not what the links say; above 0, below 1
+	Unmodelled float64 // prior probability that a hop of a path differs from the links; above 0, below 1
 	Candidates int     // paths of one length that are weighed; 16 to 65536
 	Paths      int     // most paths of a mixture; 2 to 64
 	Digests    int     // most digests of one length that are looked at, the last ones; 16 to 65535

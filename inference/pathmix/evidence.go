@@ -15,7 +15,7 @@ type Digest struct {
 	Hops  uint8  // switches that the packet passed
 }
 
-// part is what one instance of a digest says.
+// part is the evidence of one instance of a digest.
 type part struct {
 	packet  pint.Packet
 	writers uint64
@@ -23,7 +23,7 @@ type part struct {
 	of      int32 // packet
 }
 
-// evidence is what the digests of packets with the same number of hops say.
+// evidence holds the evidence of the digests of packets with the same number of hops.
 type evidence struct {
 	k      int
 	n      int       // packets whose digests carry information
@@ -39,13 +39,13 @@ type evidence struct {
 	cells []map[uint16]*cell // by hop and node, made when they are first asked for
 }
 
-// cell is what the evidence says of one node at one hop.
+// cell is the evidence for one node at one hop.
 type cell struct {
 	agree  []uint64 // packets with no part that the hop alone wrote and this node cannot have written
 	values []uint32 // what the node adds to each part of wrote
 }
 
-// read makes the evidence of digests of k hops. What came twice counts once.
+// read makes the evidence of digests of k hops. Repeated digests count once.
 func (m *Model) read(digests []Digest, k int) *evidence {
 	s := m.config.Scheme
 	var list []Digest
@@ -137,7 +137,7 @@ func (m *Model) support(e *evidence, h int, weight []float64) []float64 {
 	return counts
 }
 
-// at gives what the evidence says of a node at a hop.
+// at returns the evidence for a node at a hop.
 func (m *Model) at(e *evidence, h int, u uint16) *cell {
 	if c := e.cells[h][u]; c != nil {
 		return c

@@ -112,7 +112,7 @@ func scheme(t testing.TB, bits, instances int, seed uint32) *pint.Scheme {
 	return s
 }
 
-// shares gives equal shares, or ones of which the smallest is least and the others grow.
+// shares returns equal shares, or ones of which the smallest is least and the others grow.
 func shares(n int, least float64) []float64 {
 	s := make([]float64, n)
 	sum := 0.0

@@ -84,7 +84,7 @@ func (m *Model) Fit(digests []Digest, ingress, egress uint16) Result {
 
 const (
 	maxImproves = 6    // how often candidates are looked for that the first enumeration left out
-	maxBlurred  = 1024 // columns with hops that are not what the links say
+	maxBlurred  = 1024 // columns with hops that differ from the links
 	maxRepairs  = 3    // how often a mixture gives way to a better one that was found while it was doubted
 )
 
@@ -340,7 +340,7 @@ func (s *solver) writeResult(r *Result, x *mixture, margins []float64, rivals []
 type group struct {
 	columns []*column
 	share   float64
-	offMap  bool // some are not what the links say
+	offMap  bool // some differ from the links
 }
 
 // merge puts groups together that have a column in common.

@@ -124,7 +124,7 @@ func (t *Tracer) sample(f *Flow, tr *trace) []uint16 {
 	return nil
 }
 
-// unexplained gives the digests that a path does not explain, until the next call.
+// unexplained returns the digests that a path does not explain, until the next call.
 func (t *Tracer) unexplained(digests []packet, path []uint16) []packet {
 	t.part = t.part[:0]
 	ids := t.name(path)

@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// deviationKind says in what way a path is not what the map says.
+// deviationKind is the way in which a path differs from the map.
 type deviationKind uint8
 
 // The kinds of deviations.
 const (
 	noDeviation deviationKind = iota
-	unknownNode               // a node speaks that the model does not have, or not there
+	unknownNode               // a node writes digests that the model does not have, or not there
 	missingLink               // all nodes are the model's, but two that follow each other are not linked
 	offset                    // hop numbers are shifted: the first hops never write, because the sender starts with a lower TTL
 	detour                    // the path follows links, but is none that routing would choose, or has other ends
@@ -28,10 +28,10 @@ func (k deviationKind) String() string {
 	return fmt.Sprintf("deviation(%d)", uint8(k))
 }
 
-// deviation is where a flow does not go as the map says.
+// deviation is the difference of a flow's path from the map.
 type deviation struct {
 	Path  []uint32 // node ids by hop; where the node is not known, the one that the map has there
-	Wrong uint64   // hops that are not what the map says, bit i-1 for hop i: of a missing link, those on both sides of it
+	Wrong uint64   // hops that differ from the map, bit i-1 for hop i: of a missing link, those on both sides of it
 	Kind  deviationKind
 	Node  uint32 // the node at the first wrong hop, if Named
 	Named bool   // digests identify the node
@@ -173,7 +173,7 @@ func (t *Tracer) deviated(f *Flow, l *digestLog, x *loose) (Event, bool) {
 	return e, true
 }
 
-// kindOf names what is not as the map says.
+// kindOf returns the kind of the difference from the map.
 func (t *Tracer) kindOf(f *Flow, x *loose, astray uint64) deviationKind {
 	m, k := t.m, x.k
 	if astray != 0 {
@@ -245,7 +245,7 @@ func (t *Tracer) contrary(f *Flow, p packet, hops int) Event {
 			return Duplicate
 		}
 	}
-	enough := uint32(0) // how much has to speak against the published path
+	enough := uint32(0) // evidence that is needed against the published path
 	if f.Known() {
 		if r := t.slab.get(f.paths[0]); r.hops() == hops {
 			if r.balance() == 0 {

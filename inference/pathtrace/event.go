@@ -2,7 +2,7 @@ package pathtrace
 
 import "fmt"
 
-// Event says what a digest did to what is known about its flow.
+// Event is the effect of a digest on the state of its flow.
 type Event uint8
 
 // The events. From RejectedHops on, the digest was refused and nothing was learnt from it.

@@ -5,7 +5,7 @@ import "math"
 // maxPaths is how many paths of a flow are known at a time.
 const maxPaths = 4
 
-// Flow is the state that the owner of a flow keeps for its Tracer. The zero Flow is ready for use; [Tracer.Release] gives back the
+// Flow is the state that the owner of a flow keeps for its Tracer. The zero Flow is ready for use; [Tracer.Release] frees the
 // memory that it refers to. It may be moved to another place, but only one copy may be used.
 type Flow struct {
 	// Ingress and Egress name the sets of nodes that the first and the last node of the path belong to. They count from

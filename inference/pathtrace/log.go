@@ -31,7 +31,7 @@ const logPatience = 8
 
 func logBytes(m *prior.Model) int { return 16*m.Config.Window + 2*pint.MaxHops + 8*maxShared + 128 }
 
-// keep gives a flow a log, if there is memory for it: a quarter at most goes to logs.
+// keep allocates a log for a flow, if there is memory for it: a quarter at most goes to logs.
 func (t *Tracer) keep(f *Flow, k int) *digestLog {
 	if f.log != 0 {
 		return t.logs[f.log-1]

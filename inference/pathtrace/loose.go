@@ -14,7 +14,7 @@ import (
 // backward along the path give the probability of each node at each hop. Newly settled hops settle more digests, until
 // nothing changes.
 const (
-	strayed = 1.0 / 256 // prior probability that the node of a hop has another id than the map says,
+	strayed = 1.0 / 256 // prior probability that the node of a hop has another id than in the map,
 	jumped  = 1.0 / 128 // and that a path takes a link that the map does not have
 	garbled = 6.0       // -log2 of the part of digests that are wrong
 
@@ -22,7 +22,7 @@ const (
 	publishAt  = 0.8 // and a path is published when all its hops together are right with this one
 	maxLoose   = 1 << 13
 	looseTurns = 12
-	looseWork  = 16 // times Config.Work is what may be spent on it for a digest
+	looseWork  = 16 // times Config.Work may be spent on it for a digest
 
 	firstAttempt = 8 // at so many digests deviations are looked for first; then at a quarter more each time
 )
@@ -43,11 +43,11 @@ type loose struct {
 	node           [pint.MaxHops]uint16
 	chance, missed [pint.MaxHops]float64 // that the hop has this node, and that its node is not known
 	settled, held  uint64                // hops with a node, and those of them whose digests are to be weighed again
-	single         [pint.MaxHops]int     // digests that speak of the hop alone
+	single         [pint.MaxHops]int     // digests of the hop alone
 	set            []uint64
 }
 
-// part is what one instance of a digest says.
+// part is the evidence of one instance of a digest.
 type part struct {
 	packet  pint.Packet
 	writers uint64
@@ -106,7 +106,7 @@ func (x *loose) begin(m *prior.Model, l *digestLog) {
 	}
 }
 
-// settleLoose finds the path. It gives how many digests contradict it all the same, or -1 if there is no such
+// settleLoose finds the path. It returns how many digests contradict it all the same, or -1 if there is no such
 // path, and how many turns that took.
 func (t *Tracer) settleLoose(f *Flow, x *loose) (wrong, turns int) {
 	var before [looseTurns + 1]looseState // each turn
@@ -183,7 +183,7 @@ func recurs(before []looseState, now looseState) bool {
 	return false
 }
 
-// repeats reports whether a node that speaks is at two hops.
+// repeats reports whether a node that writes digests is at two hops.
 func (t *Tracer) repeats(x *loose) bool {
 	for h := range x.k {
 		for j := range h {
@@ -195,7 +195,7 @@ func (t *Tracer) repeats(x *loose) bool {
 	return false
 }
 
-// remains is what the settled writers of a digest, among some, leave of it.
+// remains returns the part of a digest that its settled writers, among some, leave.
 func (t *Tracer) remains(x *loose, p *part, writers uint64) uint32 {
 	rest := p.value
 	for w := writers; w != 0; w &= w - 1 {
@@ -205,7 +205,7 @@ func (t *Tracer) remains(x *loose, p *part, writers uint64) uint32 {
 	return rest
 }
 
-// speak weighs the nodes of each hop by the digests that speak of it alone.
+// speak weighs the nodes of each hop by the digests of it alone.
 func (t *Tracer) speak(x *loose) {
 	x.forget(len(t.m.Nodes))
 	sure := x.settled &^ x.held
@@ -220,7 +220,7 @@ func (t *Tracer) speak(x *loose) {
 	}
 }
 
-// forget takes back what digests said of nodes.
+// forget removes the evidence of digests for nodes.
 func (x *loose) forget(v int) {
 	for h, list := range x.agreed {
 		for _, u := range list {
@@ -232,7 +232,7 @@ func (x *loose) forget(v int) {
 	clear(x.single[:])
 }
 
-// weigh adds what a digest says of one of its writers, the others being settled.
+// weigh adds the evidence of a digest for one of its writers, the others being settled.
 func (t *Tracer) weigh(x *loose, p *part, h int) {
 	m := t.m
 	want := t.remains(x, p, p.writers&^(1<<h))

@@ -6,7 +6,7 @@ import (
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
-// turns gives for each node one, and with what probability a path that follows a link goes from there to any one neighbour.
+// turns returns for each node one, and with what probability a path that follows a link goes from there to any one neighbour.
 func turns(m *prior.Model) (even, turns []float64) {
 	even, turns = make([]float64, len(m.Nodes)), make([]float64, len(m.Nodes))
 	for u := range even {
@@ -54,7 +54,7 @@ func (t *Tracer) sum(f *Flow, x *loose) {
 	}
 }
 
-// weighed puts into next the sums of ways to the nodes of a hop times the likelihood of its digests. It gives their sum.
+// weighed puts into next the sums of ways to the nodes of a hop times the likelihood of its digests. It returns their sum.
 func (x *loose) weighed(h int, ways []float64) float64 {
 	none, sum := x.none(h)+strayed, 0.0
 	next := x.next[:len(ways)]

@@ -178,7 +178,7 @@ func (t *Tracer) support(tr *trace, x *xor) {
 	}
 }
 
-// candidateValues gives the values of all candidates of a digest's writers, those of hops[i] from start[i] on, cut to the bits
+// candidateValues returns the values of all candidates of a digest's writers, those of hops[i] from start[i] on, cut to the bits
 // that support looks at.
 func (t *Tracer) candidateValues(tr *trace, x *xor, hops []int) (values []uint32, start [pint.MaxHops + 1]int) {
 	ids := t.ids[:0]

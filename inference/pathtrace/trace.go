@@ -48,7 +48,7 @@ type trace struct {
 	paired bool    // hops with few candidates were compared
 	bits   float64 // evidence so far
 	total  float64 // log2 of the weights of all paths before any digest
-	little float64 // with less evidence than this, a path that the model does not know cannot be ruled out
+	little float64 // with less evidence than this, a path outside the model cannot be ruled out
 	seen   uint64  // hops that wrote into some digest
 
 	witnesses []uint16 // paths of k nodes each that explain all digests; two of them make a search useless
@@ -189,7 +189,7 @@ func (t *Tracer) replace(tr *trace, x xor) {
 // oneByOne is up to how many candidates they are looked at one by one.
 const oneByOne = 8
 
-// match keeps the candidates of a hop whose value is what was found.
+// match keeps the candidates of a hop with the value that was found.
 func (t *Tracer) match(tr *trace, h int, p *pint.Packet, role pint.Role, want uint32) {
 	s, row, n := t.m.Config.Scheme, tr.row(h), tr.size[h]
 	tr.credit -= int(n) / 32

@@ -175,7 +175,7 @@ func (t *Tracer) folded(p *pint.Packet, writers uint64, path []uint32) (sum uint
 	return sum
 }
 
-// name gives the ids of the nodes of a path, until the next call.
+// name returns the ids of the nodes of a path, until the next call.
 func (t *Tracer) name(path []uint16) []uint32 {
 	for h, u := range path {
 		t.named[h] = t.m.Nodes[u]
@@ -231,7 +231,7 @@ func (t *Tracer) stray(f *Flow, p packet, hops int) Event {
 	return e
 }
 
-// begin gives a flow a trace.
+// begin allocates a trace for a flow.
 func (t *Tracer) begin(f *Flow, k int) bool {
 	if len(t.idle) == 0 {
 		t.idle = append(t.idle, uint32(len(t.traces)))
@@ -285,7 +285,7 @@ func (t *Tracer) account(tr *trace) {
 	tr.bytes = n
 }
 
-// Release gives back the memory of a flow. The flow is then as it was before its first digest.
+// Release frees the memory of a flow. The flow is then as it was before its first digest.
 func (t *Tracer) Release(f *Flow) {
 	if f.trace != 0 {
 		t.close(f)

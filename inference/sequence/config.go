@@ -23,7 +23,7 @@ func DefaultConfig() Config {
 	return Config{MaxExporters: 4096, Window: 1 << 18, MaxGap: 1 << 20, ForgetAfter: time.Hour}
 }
 
-// Validate reports what the ranges of the fields cannot say.
+// Validate reports errors beyond the ranges of the fields.
 func (c *Config) Validate() error {
 	if c.Window&(c.Window-1) != 0 || c.Window < 64 {
 		return fmt.Errorf("window: %d is no power of two of at least 64", c.Window)

@@ -27,7 +27,7 @@ const (
 	sumsEach = 16
 )
 
-// trait is what the copies of an exporter are.
+// trait is the kind of an exporter by its copies.
 type trait uint8
 
 const (
@@ -36,7 +36,7 @@ const (
 	repeating       // no new numbers followed
 )
 
-// verdict says what becomes of a report.
+// verdict is the treatment of a report.
 type verdict uint8
 
 const (
@@ -162,7 +162,7 @@ func (t *Tracker) goesOn(e *entry) {
 	}
 }
 
-// wait lets a report wait, and gives other memory to r. Where there is no room, it counts.
+// wait lets a report wait, and sets r to other memory. Where there is no room, it counts.
 func (t *Tracker) wait(e *entry, r *decode.Lazy) {
 	w := &t.copies
 	if len(w.waiting) >= w.most {

@@ -30,7 +30,7 @@
 //   - When an exporter restarts at a number inside the record, its reports look like duplicates at first. They are taken
 //     for a restart when [duplicateRun] of them come in ascending order without a new number in between.
 //
-// A duplicate whose datagram has the same bytes, too, is a copy, and [Tracker.ObserveLazy] says so of its report (copies.go).
+// A duplicate whose datagram has the same bytes, too, is a copy, and [Tracker.ObserveLazy] marks its report (copies.go).
 //
 // So each number of a sequence without a restart, from the first to the newest, is in one of four groups. It came, is
 // lost, is provisional, or was missed while no collector ran. This is exact as long as none comes later than Window

@@ -2,7 +2,7 @@ package sequence
 
 import "math/bits"
 
-// A record is the bitmap of the numbers of a sequence: bit n mod its length says whether number n came. Its length is a
+// A record is the bitmap of the numbers of a sequence: bit n mod its length is set if number n came. Its length is a
 // power of two.
 
 func place(seen []uint64, n uint32) (*uint64, uint64) {

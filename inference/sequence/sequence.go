@@ -44,7 +44,7 @@ type counts struct {
 	duplicated, reordered, late, down, restarts uint64
 }
 
-// sequence is one sequence number space. Its record says of each number in (head-span, head] whether it came. The
+// sequence is one sequence number space. Its record holds for each number in (head-span, head] whether it came. The
 // missing ones from edge on are provisional, those before it are counted as lost.
 //
 // What every number touches comes first: it shares two lines of the CPU cache with what a tracker counts beside.
@@ -106,7 +106,7 @@ type room struct {
 
 func (m *room) least() uint32 { return min(leastWait, m.longest) }
 
-// record gives a record of the least length.
+// record returns a record of the least length.
 func (m *room) record() []uint64 {
 	if n := len(m.spare); n > 0 {
 		r := m.spare[n-1]

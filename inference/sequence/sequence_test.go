@@ -32,7 +32,7 @@ func track(width uint8, numbers ...uint32) *sequence {
 	return s
 }
 
-// span gives from, from+1, ... until before to.
+// span returns from, from+1, ... until before to.
 func span(from, to uint32) (n []uint32) {
 	for ; from != to; from++ {
 		n = append(n, from)
@@ -197,7 +197,7 @@ func TestSequenceTruth(t *testing.T) {
 	}
 }
 
-// network gives the numbers start..start+n in the order in which they arrive. They begin and end with a few in order, so
+// network returns the numbers start..start+n in the order in which they arrive. They begin and end with a few in order, so
 // that a restart is there to be seen, and all delayed ones are delivered.
 func network(rng *rand.Rand, start uint64, n, delay int, loss, dup, late float64) []uint64 {
 	type packet struct {

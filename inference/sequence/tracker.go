@@ -102,7 +102,7 @@ type entry struct {
 	since     int64  // time of the first report
 	heard     uint32 // reports lately, before this window
 	waiting   uint16 // reports that wait to be distinguished from copies
-	uptime    uint32 // ms since the exporter began, as its datagram that was received at upAt says
+	uptime    uint32 // ms since the exporter began, from its datagram that was received at upAt
 	upAt      int64
 	began     int64 // when it was seen to have begun anew, by its uptime; 0 is never
 }
@@ -218,7 +218,7 @@ func (t *Tracker) ObserveLazy(r *decode.Lazy) {
 	}
 }
 
-// put does with r what the verdict says.
+// put treats r by the verdict.
 func (t *Tracker) put(e *entry, r *decode.Lazy) {
 	switch e.verdict {
 	case isCopy:
@@ -230,7 +230,7 @@ func (t *Tracker) put(e *entry, r *decode.Lazy) {
 	}
 }
 
-// entryOf gives the entry that a report counts in, nil if it is refused. Of r, what is not given beside it counts.
+// entryOf returns the entry that a report counts in, nil if it is refused. Of r, what is not given beside it counts.
 func (t *Tracker) entryOf(r *decode.Report, addr *decode.Addr, to uint64, node uint32, hwID uint8, at int64) *entry {
 	var width uint8
 	if r.Has&decode.HasSeq != 0 {
@@ -416,7 +416,7 @@ const (
 	doorTurn = 10e9
 )
 
-// knock counts one more of a hash, and gives how many there were lately: or more, where others share all its counters.
+// knock counts one more of a hash, and returns how many there were lately, or more, where others share all its counters.
 func (d *door) knock(hash uint64, trackers int) uint32 {
 	if d.rows[0] == nil {
 		for i := range d.rows {

@@ -562,7 +562,7 @@ func (w *twin) flush() {
 	}
 }
 
-// emit gives the parts and the gaps since the last time, in which so many reports came.
+// emit returns the parts and the gaps since the last time, in which so many reports came.
 func (w *twin) emit(reports uint64) (parts []window.Numbers, gaps []stretch) {
 	l := w.log
 	w.flush()
@@ -963,7 +963,7 @@ func (t *trackerTwin) unwatched(n named) {
 	t.watched[n.exporter()] = true
 }
 
-// of gives what a report counts in, nil if there is no place.
+// of returns what a report counts in, nil if there is no place.
 func (t *trackerTwin) of(n named, at int64) *placed {
 	optional := n.mayBeNamed
 	n.mayBeNamed = false
@@ -995,7 +995,7 @@ func (t *trackerTwin) of(n named, at int64) *placed {
 	return e
 }
 
-// admit gives the place of a newcomer, with what it was heard before.
+// admit returns the place of a newcomer, with its earlier count.
 func (t *trackerTwin) admit(n named) *placed {
 	if t.own < t.places.reserve || t.places.left > 0 {
 		if !t.places.receive() {

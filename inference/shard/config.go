@@ -28,7 +28,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate reports what the ranges of the fields cannot say.
+// Validate reports errors beyond the ranges of the fields.
 func (c *Config) Validate() error {
 	var errs []error
 	if c.PathLength > c.MaxPathLength {

@@ -22,7 +22,7 @@ const (
 	lasting = 64
 )
 
-// flow is what the table keeps of a flow, behind its key, with which pathID shares a cache line. A report reads and
+// flow is the state of a flow in the table, behind its key, with which pathID shares a cache line. A report reads and
 // writes that line, the next one, and the one where its codes go.
 type flow struct {
 	pathID uint64 // of the reports in the buffer; 0 while no path is known

@@ -33,7 +33,7 @@ func newHopTable(n int, hash decode.HashKey) hopTable {
 	}
 }
 
-// find gives the reference of a hop, a new one if it is not known, or other if there is no place.
+// find returns the reference of a hop, a new one if it is not known, or other if there is no place.
 func (t *hopTable) find(k inference.HopKey) uint16 {
 	key := uint64(k.Node)<<32 | uint64(k.EgressIf)
 	c := t.cell(key)
@@ -55,7 +55,7 @@ func (t *hopTable) find(k inference.HopKey) uint16 {
 // cells long.
 const reach = 512
 
-// cell gives the cell of a hop, the empty one for a hop that is not known, or nil if there is none near enough.
+// cell returns the cell of a hop, the empty one for a hop that is not known, or nil if there is none near enough.
 func (t *hopTable) cell(key uint64) *hopCell {
 	mask := len(t.cells) - 1
 	i := int(t.hash.Word(key))

@@ -73,7 +73,7 @@ func (s *State) setPath(f *flow, slot uint32, r *decode.Report, id uint64) {
 	s.slab.setChain(f, append(chain, former...))
 }
 
-// giveLast gives the last block of a list back.
+// giveLast frees the last block of a list.
 func (s *State) giveLast(list []uint32) []uint32 {
 	s.slab.release(list[len(list)-1])
 	return list[:len(list)-1]

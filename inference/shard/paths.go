@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/inference/state"
 )
 
-// What a shard knows of the paths of its flows, as bytes that only the version that wrote them reads. Integers without a
+// The paths of the flows of a shard, as bytes that only the version that wrote them reads. Integers without a
 // width are uvarints:
 //
 //	paths: version<1b> newest<8b> { flow }, from the one seen last on
@@ -23,7 +23,7 @@ import (
 const (
 	pathsVersion = 1
 
-	keptFlags = postcards | flatTTL | partial | viewed // what the others say is of the buffer
+	keptFlags = postcards | flatTTL | partial | viewed // the others are about the buffer
 )
 
 // AppendPaths appends what is known of the paths of the flows, at most so many, those that were seen last. It is read by
@@ -95,7 +95,7 @@ func (s *State) ReadPaths(b []byte) error {
 	return s.readPaths(b, true)
 }
 
-// savedFlow is one flow of what AppendPaths writes.
+// savedFlow is one flow in the bytes of AppendPaths.
 type savedFlow struct {
 	key     decode.FlowKey
 	flow    flow // without its blocks

@@ -56,7 +56,7 @@ type State struct {
 
 	path    []inference.HopKey // memory
 	former  []inference.HopKey // memory
-	touched uint64             // sum of what was read ahead, so that the reads are not optimised away
+	touched uint64             // sum of the values read ahead, so that the reads are not optimised away
 }
 
 // Stats is the state of a shard and what it counted since New.
@@ -409,7 +409,7 @@ func (s *State) restart(slot uint32) {
 	s.stats.EvictedIdle++
 }
 
-// evicted gives back what a flow holds.
+// evicted frees the memory of a flow.
 func (s *State) evicted(slot uint32, e *entry, why flowtable.Reason) {
 	f := &e.Value
 	s.digests.Forget(slot)

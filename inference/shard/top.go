@@ -48,7 +48,7 @@ type topFlow struct {
 	queues [bufferCodes]uint16
 	queued uint8 // reports in queues
 
-	sights *window.FlowSights // what samples and flow records say; nil for a place whose flows had none
+	sights *window.FlowSights // from samples and flow records; nil for a place whose flows had none
 }
 
 func newTopFlows(n int) topFlows {
@@ -160,7 +160,7 @@ func (t *topFlows) release(f *flow) {
 	t.free = append(t.free, i)
 }
 
-// hop gives the histograms of a hop of f, which must be a candidate. A flow that came by more places in one window
+// hop returns the histograms of a hop of f, which must be a candidate. A flow that came by more places in one window
 // than a path and its former ones can have begins anew.
 func (t *topFlows) hop(f *flow, k inference.HopKey) *window.HopSketch {
 	p := &t.places[f.top-1].part
@@ -183,7 +183,7 @@ func (p *topFlow) forget() {
 	}
 }
 
-// see counts what a sample or a flow record says of a candidate.
+// see counts a sample or a flow record of a candidate.
 func (t *topFlows) see(f *flow, r *decode.Report) {
 	if r.Kind == decode.KindDrop || r.Rare == nil || !r.Rare.Traffic.Known() {
 		return

@@ -182,7 +182,7 @@ func within(a, b []inference.HopKey) bool {
 	return false
 }
 
-// exact gives the q-quantile of sorted values: the smallest that the share q of them does not exceed.
+// exact returns the q-quantile of sorted values: the smallest that the share q of them does not exceed.
 func exact(sorted []uint64, q float64) uint64 {
 	return sorted[max(int(math.Ceil(q*float64(len(sorted)))), 1)-1]
 }

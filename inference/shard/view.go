@@ -45,7 +45,7 @@ type packetViews struct {
 	hops   [viewedHops]uint32
 }
 
-// identifications is what is known of those of a flow's packets.
+// identifications is the state of those of a flow's packets.
 type identifications struct {
 	flow, last uint32
 	differ     uint8
@@ -69,7 +69,7 @@ type viewBucket struct {
 	after         int64
 }
 
-// view is what is known of a packet before its report at hand.
+// view is the state of a packet before its report at hand.
 type view struct {
 	packet   *packetViews // nil for what is no packet of the network
 	repeated bool         // it was seen
@@ -85,7 +85,7 @@ func inNetwork(r *decode.Report) bool {
 	return false
 }
 
-// observe gives what is known of the packet of r, which is seen now.
+// observe returns the state of the packet of r, which is seen now.
 func (v *views) observe(r *decode.Report, flow uint64) view {
 	if v.buckets == nil {
 		v.packets = make([]packetViews, 0, mostViewed) // which do not move: a batch points to them
@@ -156,7 +156,7 @@ func (f *identifications) see(id uint32) {
 	}
 }
 
-// next gives the memory of a packet of a bucket: that of the oldest one.
+// next returns the memory of a packet of a bucket: that of the oldest one.
 func (v *views) next(b *viewBucket) *packetViews {
 	i := len(v.packets)
 	if i < mostViewed {
@@ -184,7 +184,7 @@ func (v *views) next(b *viewBucket) *packetViews {
 	return &v.packets[i]
 }
 
-// from gives the first packet of the bucket that can have a view at a time.
+// from returns the first packet of the bucket that can have a view at a time.
 func (b *viewBucket) from(time int64) uint32 {
 	if b.past > 0 && time >= b.after {
 		return b.recent
@@ -205,7 +205,7 @@ func (b *viewBucket) pass(p *packetViews, at uint32, time int64) {
 // seenAt reports whether the packet was seen at a place.
 func (p *packetViews) seenAt(place uint16) bool { return slices.Contains(p.places[:p.at], place) }
 
-// common gives the hops of list that the packet has, by their place, each of them once.
+// common returns the hops of list that the packet has, by their place, each of them once.
 func (p *packetViews) common(list []uint32) (known uint64) {
 	taken := uint64(0)
 	for i, h := range list {
@@ -291,7 +291,7 @@ func (s *State) recount(f *flow, slot uint32, r *decode.Report, v *view) {
 	}
 }
 
-// restOf gives the hops of r that were not counted, in memory of the batch.
+// restOf returns the hops of r that were not counted, in memory of the batch.
 func (s *State) restOf(r *decode.Report, counted uint64) []decode.Hop {
 	from := len(s.rest.hops)
 	for i := range r.Hops {
@@ -333,7 +333,7 @@ func (s *State) lengthen(f *flow, slot uint32, r *decode.Report, p *packetViews)
 	f.onPath = 1
 }
 
-// countSeen is count for a report of which v says what is known of its packet.
+// countSeen is count for a report whose packet has the state v.
 func (s *State) countSeen(r *decode.Report, slot uint32, v *view) {
 	f := &s.flows.At(slot).Value
 	switch {

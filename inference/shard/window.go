@@ -130,7 +130,7 @@ func (s *hopSet) countFar(ref uint16, kind uint32, code uint16) {
 	s.far[k]++
 }
 
-// octave gives the counters of an octave of a row, and whether one of them counted. They wrap after 2⁴⁰ records of a window.
+// octave returns the counters of an octave of a row, and whether one of them counted. They wrap after 2⁴⁰ records of a window.
 func (s *hopSet) octave(n *[octaveCodes]uint64, at uint32) bool {
 	low := (*[octaveCodes]uint8)(s.low[at:])
 	page := s.page[at/octaveCodes]

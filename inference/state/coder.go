@@ -83,7 +83,7 @@ func (c *Coder) Version(oldest, newest uint8) uint8 {
 	return v
 }
 
-// next gives the next bytes to be read, or nil if there are not so many.
+// next returns the next bytes to be read, or nil if there are not so many.
 func (c *Coder) next(field string, n int) []byte {
 	if c.last = c.at; n < 0 || n > c.Left() {
 		c.fail(field, c.at, ErrShort)
@@ -117,7 +117,7 @@ func (c *Coder) Text(field string, most int, all ...*string) {
 	}
 }
 
-// Blob codes bytes behind their length. What it reads are the bytes of the state themselves.
+// Blob codes bytes behind their length. The bytes that it reads alias the state.
 func (c *Coder) Blob(field string, p *[]byte) {
 	n := len(*p)
 	UintTo(c, field, math.MaxInt, &n)
@@ -128,7 +128,7 @@ func (c *Coder) Blob(field string, p *[]byte) {
 	}
 }
 
-// Rest codes all that follows. What it reads are the bytes of the state themselves.
+// Rest codes all that follows. The bytes that it reads alias the state.
 func (c *Coder) Rest(p *[]byte) {
 	if !c.reading {
 		c.b = append(c.b, *p...)
@@ -173,7 +173,7 @@ func (c *Coder) Within(field string, n int, code func(*Coder)) {
 	c.b, c.last, c.at = whole, start, end
 }
 
-// Tag appends a tag, which is below 128, and leaves a byte for the length of what follows. It gives the place, which is for [Coder.EndTag].
+// Tag appends a tag, which is below 128, and leaves a byte for the length of what follows. It returns the place, which is for [Coder.EndTag].
 func (c *Coder) Tag(tag uint8) (start int) {
 	c.b = append(c.b, tag, 0)
 	return len(c.b)

@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// What an error of the map must rest on before it is named. docs/pint.md says what follows for false alarms.
+// The evidence that an error of the map needs before it is named. docs/pint.md derives the rate of false alarms.
 const (
 	minFlows   = 3 // flows that it explains, from as many source addresses,
 	minIngress = 2 // that enter the network at so many nodes; not for what is wrong with the hosts of a prefix
@@ -23,7 +23,7 @@ type Error struct {
 	Prefix  netip.Prefix       // of the senders, for LowTTL
 	or      inference.MapError // another error that explains the same flows as well, if hasOr
 	hasOr   bool
-	places  int // pairs of neighbours between which a Foreign node speaks
+	places  int // pairs of neighbours between which a Foreign node writes digests
 	Flows   int
 	hosts   int
 	digests uint64
@@ -70,7 +70,7 @@ func Decide(flows []inference.Deviation, least int) (errors []Error, explained m
 	return DecideBeside(flows, nil, least)
 }
 
-// DecideBeside is Decide with flows that the map explains. An error that is said of a group is held against those of its members that refute it.
+// DecideBeside is Decide with flows that the map explains. An error of a group is compared with those of its members that refute it.
 func DecideBeside(flows []inference.Deviation, fine []Fine, least int) (errors []Error, explained map[decode.FlowKey]bool) {
 	if len(flows) == 0 {
 		return nil, nil
@@ -95,7 +95,7 @@ func DecideBeside(flows []inference.Deviation, fine []Fine, least int) (errors [
 	return d.errors, explained
 }
 
-// Fine is a flow whose digests are as the map says.
+// Fine is a flow whose digests agree with the map.
 type Fine struct {
 	Src  netip.Addr
 	Path []uint32 // nodes on its way
@@ -130,14 +130,14 @@ func (d *decision) refuters(member func(f *Fine) bool) (n int) {
 	return n
 }
 
-// by says that a flow that is fine passes one of some nodes.
+// by reports whether a flow that is fine passes one of some nodes.
 func by(nodes ...uint32) func(f *Fine) bool {
 	return func(f *Fine) bool {
 		return slices.ContainsFunc(nodes, func(n uint32) bool { return slices.Contains(f.Path, n) })
 	}
 }
 
-// decision is what is left to be explained while errors are named.
+// decision holds the flows that are left to be explained while errors are named.
 type decision struct {
 	flows  []inference.Deviation
 	fine   []Fine
@@ -153,7 +153,7 @@ type witnesses struct {
 }
 
 // gather lists the errors of some kinds that the flows left show, with those flows, in a fixed order. The key that merge makes of an
-// error is what it is gathered by.
+// error is the error by which flows are gathered.
 func (d *decision) gather(merge func(inference.MapError) (key inference.MapError, ok bool)) []witnesses {
 	index, all := map[inference.MapError]int{}, []witnesses(nil)
 	for i := range d.flows {
@@ -198,7 +198,7 @@ func (d *decision) weigh(list []int, ingress int) (e Error, enough bool) {
 	return e, e.hosts >= d.least && len(doors) >= ingress
 }
 
-// settle names an error, and says that it explains flows.
+// settle names an error, and marks flows as explained by it.
 func (d *decision) settle(e Error, list []int) {
 	d.errors = append(d.errors, e)
 	for _, i := range list {
@@ -271,7 +271,7 @@ func Senders(a netip.Addr) netip.Prefix {
 	return p
 }
 
-// narrow gives the /24 of IPv4 senders that are all of one.
+// narrow returns the /24 of IPv4 senders that are all of one.
 func (d *decision) narrow(p netip.Prefix, list []int) netip.Prefix {
 	a := d.flows[list[0]].Flow.SrcAddr()
 	if !a.Is4() {
@@ -304,7 +304,7 @@ func (d *decision) unknownNodes() {
 	}
 }
 
-// place gives the neighbours between which most flows hear a stranger, and between how many it is heard.
+// place returns the neighbours between which most flows hear a stranger, and between how many it is heard.
 func (d *decision) place(w witnesses) (best inference.MapError, places int) {
 	counts := map[inference.MapError]int{}
 	for _, i := range w.list {
@@ -322,7 +322,7 @@ func (d *decision) place(w witnesses) (best inference.MapError, places int) {
 	return best, len(counts)
 }
 
-// placeOf gives the one node of the map that all flows would have in a stranger's place.
+// placeOf returns the one node of the map that all flows would have in a stranger's place.
 func (d *decision) placeOf(w witnesses) (place uint32, ok bool) {
 	for _, e := range d.flows[w.list[0]].Errors {
 		if e.Kind != inference.Renamed || e.Node != w.key.Node {
@@ -440,7 +440,7 @@ func (d *decision) onlyLink(i int) bool {
 	return n == 1
 }
 
-// alternative gives a pair of swapped nodes, or a node in another's place, that explains all flows as well as a link does.
+// alternative returns a pair of swapped nodes, or a node in another's place, that explains all flows as well as a link does.
 func (d *decision) alternative(list []int) (e inference.MapError, ok bool) {
 	for _, e := range d.flows[list[0]].Errors {
 		if e.Kind != inference.Swapped && e.Kind != inference.Renamed {

@@ -41,7 +41,7 @@ func (m *Map) equations(bits int) int {
 // offMap stands in a path for a node that the map does not have there.
 const offMap = -1
 
-// equation says what the writers of one instance of a digest contribute together.
+// equation is the joint value of the writers of one instance of a digest.
 type equation struct {
 	packet  pint.Packet
 	writers uint64
@@ -152,7 +152,7 @@ func (s *surveyor) trace(m *Map, hops, shift int) account {
 	return a
 }
 
-// sole gives the one writer of an equation that is not settled. Where all are, it is the one with the fewest equations.
+// sole returns the one writer of an equation that is not settled. Where all are, it is the one with the fewest equations.
 func (a *account) sole(e *equation, settled uint64) (h int, ok bool) {
 	switch open := e.writers &^ settled; {
 	case e.writers == 0 || open&(open-1) != 0:
@@ -169,7 +169,7 @@ func (a *account) sole(e *equation, settled uint64) (h int, ok bool) {
 	return h, true
 }
 
-// rest is what the other writers of an equation leave for that of hop h.
+// rest returns the part of an equation that its other writers leave for that of hop h.
 func (a *account) rest(m *Map, e *equation, h int) uint32 {
 	rest := e.part
 	for w := e.writers &^ (1 << h); w != 0; w &= w - 1 {

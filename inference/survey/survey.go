@@ -11,13 +11,13 @@ const (
 	MaxFlows    = 256     // that are watched at a time,
 	perSource   = 8       // those of one source address among them,
 	keptDigests = 256     // digests of each that are kept,
-	leastKept   = 48      // and without which nothing is said
+	leastKept   = 48      // and without which nothing is stated
 	workSteps   = 1 << 24 // some 30 ms
 	quietFor    = 16      // windows without a digest after which a flow is let go
 	trials      = 3       // explanations without an error after which it is
 )
 
-// Watch keeps the last digests of flows that contradict their map, and says what would explain them. It has one owner.
+// Watch keeps the last digests of flows that contradict their map, and finds their explanations. It has one owner.
 type Watch struct {
 	surveyor *surveyor
 	flows    []watched
@@ -153,7 +153,7 @@ func (w *Watch) Survey(yield func(*inference.Deviation), done func(owner uint32)
 	}
 }
 
-// explain says what errors explain a flow.
+// explain finds the errors that explain a flow.
 func (w *Watch) explain(f *watched) {
 	f.fresh = 0
 	a := w.surveyor.explain(f.m, f.hops, f.ring)

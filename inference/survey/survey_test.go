@@ -81,7 +81,7 @@ var mistakes = []struct {
 	}},
 }
 
-// busy gives a node that many flows lead over.
+// busy returns a node that many flows lead over.
 func busy(r *rand.Rand, flows []flow) uint32 {
 	for {
 		p := flows[r.IntN(len(flows))].paths[0]

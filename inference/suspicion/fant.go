@@ -29,7 +29,7 @@ func (r *ring) add(v float64) {
 	}
 }
 
-// means gives the mean, and that of the absolute values, summed from the oldest on.
+// means returns the mean, and that of the absolute values, summed from the oldest on.
 func (r *ring) means() (mean, size float64) {
 	for k := range fantHistory {
 		v := r.v[(int(r.next)+k)%fantHistory]

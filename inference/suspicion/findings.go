@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// fewFlows are so few that their change of path says nothing of the place that they left.
+// fewFlows are so few that their change of path is no evidence against the place that they left.
 const fewFlows = 3
 
 // mostTouched bounds the links that one finding is evidence against.
@@ -73,7 +73,7 @@ func (s *State) narrow(probed []evidence) {
 
 // counts reports whether a finding is evidence.
 func (s *State) counts(f *inference.Finding) bool {
-	if f.Kind == inference.StrangeDigests && f.Element.Kind == inference.FlowElement { // others will say where
+	if f.Kind == inference.StrangeDigests && f.Element.Kind == inference.FlowElement { // others will locate it
 		return false
 	}
 	least := s.cfg.Least

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Incidence says which links each probe crosses.
+// Incidence holds the links that each probe crosses.
 type Incidence struct {
 	links        int
 	probes       [][]int32 // sorted, each link once
@@ -83,7 +83,7 @@ func (in *Incidence) Alike(link int32) []int32 {
 	return nil
 }
 
-// sameProbes gives the number here of a probe of another incidence that crosses the same links, or -1; link gives that of a link.
+// sameProbes returns the number here of a probe of another incidence that crosses the same links, or -1; link gives that of a link.
 func (in *Incidence) sameProbes(old *Incidence, link func(int32) int32) func(int32) int32 {
 	var key []byte
 	keyOf := func(list []int32) string {

@@ -321,7 +321,7 @@ func (x *losses) otherWay(in *Incidence, class int32) int32 {
 	return -1
 }
 
-// alone gives the class of the links that one probe alone crosses, or -1.
+// alone returns the class of the links that one probe alone crosses, or -1.
 func (in *Incidence) alone(probe int32) int32 {
 	for _, c := range in.probeClasses[probe] {
 		if len(in.cross[c]) == 1 {

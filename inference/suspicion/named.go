@@ -20,7 +20,7 @@ type keptClass struct {
 	losses bool
 }
 
-// explainsLosses reports whether a finding of the kind says where packets get lost.
+// explainsLosses reports whether a finding of the kind locates losses.
 func explainsLosses(k inference.Kind) bool {
 	switch k {
 	case inference.PathChanged, inference.PacketLoss, inference.RoutingLoop, inference.BlackHole, inference.InterfaceErrors, inference.InterfaceDiscards:
@@ -29,7 +29,7 @@ func explainsLosses(k inference.Kind) bool {
 	return false
 }
 
-// explainsLatencies reports whether a finding of the kind says where packets wait.
+// explainsLatencies reports whether a finding of the kind locates waiting packets.
 func explainsLatencies(k inference.Kind) bool {
 	return k == inference.HighLatency || k == inference.HighQueue
 }

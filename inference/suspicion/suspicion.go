@@ -68,7 +68,7 @@ type Round struct {
 	Transit float64 // mean time under way, or in switches, of those that arrived, ns; 0 if it is not known
 }
 
-// Places says where elements are.
+// Places maps elements to links.
 type Places interface {
 	// Links appends the links that the element of a finding touches. For an interface it is the one behind it, for a
 	// link its two directions, for a node all of its links. For a flow or a route they are those on its way. It appends
@@ -116,7 +116,7 @@ type State struct {
 	suspects      []Suspect
 }
 
-// evidence is what speaks against a link in a cycle.
+// evidence is the evidence against a link in a cycle.
 type evidence struct {
 	link       int32
 	severity   inference.Severity

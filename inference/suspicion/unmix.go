@@ -79,7 +79,7 @@ func (u *unmixer) slope(c int32) (sum float64) {
 	return sum
 }
 
-// set gives a class another value.
+// set changes the value of a class.
 func (u *unmixer) set(c int32, x float64) {
 	by := x - u.x[c]
 	u.x[c] = x

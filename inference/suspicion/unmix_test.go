@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// randomIncidence gives probes that cross links at random.
+// randomIncidence returns probes that cross links at random.
 func randomIncidence(t *testing.T, r *rand.Rand, links, probes int, share float64) *Incidence {
 	t.Helper()
 	lists := make([][]int32, probes)
@@ -42,7 +42,7 @@ func objective(in *Incidence, list []excess, x []float64, z float64) (sum float6
 	return sum
 }
 
-// solve gives the solution of a x = b by elimination, or nil if there is not one.
+// solve returns the solution of a x = b by elimination, or nil if there is not one.
 func solve(a [][]float64, b []float64) []float64 {
 	n := len(b)
 	for k := range n {

@@ -63,7 +63,7 @@ func (p *Partial) Buckets(k inference.HopKey) *BucketPart {
 	return b
 }
 
-// bound gives the summary of a hop's values the bounds that follow from their buckets, if they came in any.
+// bound sets the bounds of the summary of a hop's values that follow from their buckets, if they came in any.
 func (b *BucketCounts) bound(s *inference.Summary) {
 	if b.Low.Count() == 0 || s.Count == 0 {
 		return

@@ -30,10 +30,10 @@ var (
 	ErrLimit     = errors.New("more than the limit")
 )
 
-// errTooLong is what becomes of a section of 4 GiB and more.
+// errTooLong is the error of a section of 4 GiB and more.
 var errTooLong = errors.New("inference: a section of a partial is too long for its length field")
 
-// PartialError says at which byte of an encoded partial something is wrong, and what.
+// PartialError is an error of an encoded partial, with the offset of the byte.
 type PartialError struct {
 	Field  string
 	Offset int
@@ -195,7 +195,7 @@ func (c *coder) check(field string, at int, ok bool) bool {
 	return c.err == nil
 }
 
-// nextBytes gives the next n bytes that are read, or nil.
+// nextBytes returns the next n bytes that are read, or nil.
 func (c *coder) nextBytes(field string, n int) []byte {
 	if n > len(c.b)-c.at {
 		c.fail(field, c.at, ErrTruncated)

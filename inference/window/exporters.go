@@ -45,7 +45,7 @@ func (p *Partial) Exporter(k inference.ExporterKey) *inference.ExporterStats {
 	return p.exporters.find(k)
 }
 
-// Heard gives the exporters of which there were reports, in no order, to a function that returns whether it wants more.
+// Heard yields the exporters of which there were reports, in no order.
 func (p *Partial) Heard(yield func(inference.ExporterKey) bool) {
 	for i := range p.exporters.items {
 		if e := &p.exporters.items[i]; e.Reports+e.Malformed > 0 && !yield(e.ExporterKey) {
@@ -54,7 +54,7 @@ func (p *Partial) Heard(yield func(inference.ExporterKey) bool) {
 	}
 }
 
-// Silent gives what was counted of exporters of which there were no reports, as Heard does.
+// Silent yields the counts of exporters of which there were no reports, in no order.
 func (p *Partial) Silent(yield func(*inference.ExporterStats) bool) {
 	for i := range p.exporters.items {
 		if e := &p.exporters.items[i]; e.Reports+e.Malformed == 0 && !yield(e) {

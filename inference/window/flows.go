@@ -168,7 +168,7 @@ func (f *FlowPart) Touch(n int) (sum uint64) {
 	return sum
 }
 
-// find gives the distributions of a place, or nil if it has none.
+// find returns the distributions of a place, or nil if it has none.
 func (f *FlowPart) find(k inference.HopKey) *HopSketch {
 	for i := range f.Hops {
 		if f.Hops[i].HopKey == k {
@@ -178,7 +178,7 @@ func (f *FlowPart) find(k inference.HopKey) *HopSketch {
 	return nil
 }
 
-// add gives empty distributions of a place that has none yet.
+// add returns empty distributions of a place that has none yet.
 func (f *FlowPart) add(k inference.HopKey) *HopSketch {
 	n := len(f.Hops)
 	if n < cap(f.Hops) { // Reset left what is there empty

@@ -67,11 +67,11 @@ type kindOf[K comparable, V any] struct {
 	// rows are the list of the window, and the counter of what it leaves out; that is nil where it leaves out nothing. Kinds without
 	// rows are in no window.
 	rows func(*inference.Window) (list *[]V, left *uint64)
-	// weight is what an item counts that the window leaves out; nil for 1.
+	// weight is the count of an item that the window leaves out; nil for 1.
 	weight func(*V) uint64
 	// same makes the window list only the first of several items; nil for all.
 	same func(a, b *V) bool
-	// view is what rows are for kinds that a window lists in another form.
+	// view takes the place of rows for kinds that a window lists in another form.
 	view func(p *Partial, w *inference.Window, keep *Limits)
 }
 
@@ -208,7 +208,7 @@ func (k *kindOf[K, V]) merge(p, q *Partial, most *Limits) (left int) {
 	return left
 }
 
-// first gives the indexes of items in the order in which they find room.
+// first returns the indexes of items in the order in which they find room.
 func (k *kindOf[K, V]) first(order *[]int32, items []V) []int32 {
 	if k.rank == nil {
 		return sorted(order, items, k.compare)
@@ -347,7 +347,7 @@ type table[K comparable, V any] struct {
 	added    V // memory of add
 }
 
-// memory is what items refer to.
+// memory holds the slices that items refer to.
 type memory struct {
 	hops   []inference.HopKey
 	runs   []Run
@@ -372,7 +372,7 @@ func share[T any](memory *[]T, list []T) []T {
 	return (*memory)[n:len(*memory):len(*memory)]
 }
 
-// at gives the item of a key. If it is not known yet, the item is a new one: what reset left there, or zero.
+// at returns the item of a key. If it is not known yet, the item is a new one: what reset left there, or zero.
 func (t *table[K, V]) at(k K) (v *V, known bool) {
 	if i, ok := t.index[k]; ok {
 		return &t.items[i], true
@@ -382,7 +382,7 @@ func (t *table[K, V]) at(k K) (v *V, known bool) {
 	return v, false
 }
 
-// find gives the item of a key, or nil.
+// find returns the item of a key, or nil.
 func (t *table[K, V]) find(k K) *V {
 	if i, ok := t.index[k]; ok {
 		return &t.items[i]
@@ -390,7 +390,7 @@ func (t *table[K, V]) find(k K) *V {
 	return nil
 }
 
-// next gives a new item, which at finds only when it is in the index.
+// next returns a new item, which at finds only when it is in the index.
 func (t *table[K, V]) next() *V {
 	if t.index == nil {
 		t.index = map[K]int32{}
@@ -413,7 +413,7 @@ func (t *table[K, V]) grow(n int) {
 	}
 }
 
-// sorted gives the indexes of items in an order, in memory.
+// sorted returns the indexes of items in an order, in memory.
 func sorted[V any](memory *[]int32, items []V, compare func(a, b *V) int) []int32 {
 	order := (*memory)[:0]
 	for i := range items {

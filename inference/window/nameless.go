@@ -91,7 +91,7 @@ func (p *Partial) AddNameless(exporter decode.Addr, position int, u *decode.Unit
 	}
 }
 
-// otherNameless gives the place that stands for all that had none.
+// otherNameless returns the place that stands for all that had none.
 func (p *Partial) otherNameless() *namelessPart {
 	x, _ := p.nameless.at(inference.NamelessKey{})
 	x.NamelessKey = inference.NamelessKey{} // memory may hold another key

@@ -109,7 +109,7 @@ func (p *Partial) AddProbes(node uint32, flow *decode.FlowKey, n *decode.ProbeCo
 	}
 }
 
-// otherProbes gives the path that stands for all that had no place.
+// otherProbes returns the path that stands for all that had no place.
 func (p *Partial) otherProbes() *probePart {
 	x, _ := p.probes.at(inference.ProbeKey{})
 	x.ProbeKey = inference.ProbeKey{} // memory may hold another key

@@ -29,7 +29,7 @@ func (s *Slicer) Of(hash uint64) int { return int(hash >> 32 * s.n >> 32) }
 // losses and its other paths are in the same slice.
 func (s *Slicer) Flow(k *decode.FlowKey) int { return s.Of(s.key.Flow(k)) }
 
-// Hop returns the slice of a place in the network, and of what is seen of links there. The hop called other belongs to slice 0.
+// Hop returns the slice of a place in the network, and of the values of links there. The hop called other belongs to slice 0.
 func (s *Slicer) Hop(k inference.HopKey) int {
 	if k.Other {
 		return 0

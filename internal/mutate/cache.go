@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// outcome is what the tests of a target did to its mutants.
+// outcome is the result of the tests of a target for its mutants.
 type outcome struct {
 	Total int
 	Alive []string // labels, each with how it is alive

@@ -303,7 +303,7 @@ func (w *walker) condition(e ast.Expr) {
 
 func (w *walker) constant(e ast.Expr) bool { return w.info.Types[e].Value != nil }
 
-// swapped is what an operator becomes.
+// swapped maps an operator to its mutation.
 var swapped = map[token.Token]token.Token{
 	token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR, token.EQL: token.NEQ, token.NEQ: token.EQL,
 	token.LAND: token.LOR, token.LOR: token.LAND, token.ADD: token.SUB, token.SUB: token.ADD,
@@ -372,7 +372,7 @@ func hasCall(e ast.Expr) (found bool) {
 	return found
 }
 
-// apply gives the file with all insertions.
+// apply returns the file with all insertions.
 func (w *walker) apply(path string) []byte {
 	sort.SliceStable(w.inserts, func(i, k int) bool {
 		a, b := w.inserts[i], w.inserts[k]

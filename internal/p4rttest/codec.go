@@ -14,7 +14,7 @@ import (
 	"github.com/hopscope/hopscope/p4"
 )
 
-// codec knows the ids of a program.
+// codec holds the ids of a program.
 type codec struct {
 	info    *configpb.P4Info
 	tables  map[uint32]*configpb.Table
@@ -268,7 +268,7 @@ func (s *Server) session(op p4pb.Update_Type, x *p4pb.CloneSessionEntry) error {
 	return nil
 }
 
-// entities gives what is asked for.
+// entities returns what is asked for.
 func (s *Server) entities(m *p4pb.ReadRequest, padded bool) (list []*p4pb.Entity, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -33,7 +33,7 @@ type Tables interface {
 // Load makes the tables of a switch that gets a program. Default actions that are there at once are those of the program.
 type Load func(info *configpb.P4Info, device []byte) (Tables, error)
 
-// Faults are what a server does wrong. The zero value is a good server.
+// Faults are the faults of a server. The zero value is a good server.
 type Faults struct {
 	Delay    time.Duration                                   // before each answer
 	Reject   func(*p4pb.Update) *p4pb.Error                  // updates that are not carried out, by what is said instead
@@ -106,7 +106,7 @@ func (s *Server) Inspect(look func(Tables)) {
 	look(s.tables)
 }
 
-// Writes gives the requests to write that came since it was last called.
+// Writes returns the requests to write that came since it was last called.
 func (s *Server) Writes() []*p4pb.WriteRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,14 +115,14 @@ func (s *Server) Writes() []*p4pb.WriteRequest {
 	return list
 }
 
-// Sent gives the packets that the controller sent, and the digests that it acknowledged.
+// Sent returns the packets that the controller sent, and the digests that it acknowledged.
 func (s *Server) Sent() ([]*p4pb.PacketOut, []*p4pb.DigestListAck) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.packets), slices.Clone(s.acks)
 }
 
-// Sessions gives the port of each clone session.
+// Sessions returns the port of each clone session.
 func (s *Server) Sessions() map[uint32]uint16 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -304,7 +304,7 @@ func Status(errs []*p4pb.Error) error {
 // errBad is a message that breaks the specification.
 type errBad struct{ error }
 
-// reason says why an update failed.
+// reason returns the reason for which an update failed.
 func reason(err error, opaque bool) *p4pb.Error {
 	if err == nil {
 		return nil

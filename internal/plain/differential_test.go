@@ -53,7 +53,7 @@ func newPair(t testing.TB, profile string, ports []uint16) *pair {
 	return &pair{name, demux.New(p), slow}
 }
 
-// objects gives what both decoders say about a frame.
+// objects returns what both decoders say about a frame.
 func (p *pair) objects(t testing.TB, f plain.Frame) (fast, slow []map[string]any) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -95,7 +95,7 @@ func (s *shim) inTunnel() bool {
 	return false
 }
 
-// reading is what was read of INT.
+// reading is the state of reading INT.
 type reading struct {
 	version   string
 	mx        bool // INT-MX
@@ -149,7 +149,7 @@ func two(first string, n int, second string, m int) item {
 	}}
 }
 
-// items gives the values of a hop's block for the set bits, bit 0 first.
+// items returns the values of a hop's block for the set bits, bit 0 first.
 func items(version string, p *Profile, bitmap, domain uint16) (list []item) {
 	time := 4
 	if version == "2.1" || p.Geant {

@@ -211,7 +211,7 @@ var ioamItems = []ioamItem{
 	{{"", 32}}, {{"", 32}}, {{"", 32}}, {{"", 32}}, {{"", 32}}, {{"", 32}}, {{"", 32}}, {{"", 32}}, {{"", 32}}, {{"", 32}},
 }
 
-// ioamTrace reads a trace option; false says that it is rejected.
+// ioamTrace reads a trace option; false means that it is rejected.
 func ioamTrace(o, values Object, flags *[]string, b []byte, at, end int, allocated bool) bool {
 	body := at + 4
 	there := func(n int) bool { return body+n <= len(b) }

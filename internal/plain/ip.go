@@ -98,7 +98,7 @@ func parseIP(b []byte, at, limit, version int, inside bool) *ip {
 	}
 }
 
-// has says whether the first n bytes of the transport header are there.
+// has reports whether the first n bytes of the transport header are there.
 func (p *ip) has(n int) bool { return p.l4 >= 0 && p.l4+n <= len(p.b) }
 
 func (p *ip) udp() bool       { return p.proto == 17 && p.has(4) }
@@ -229,7 +229,7 @@ func (p *ip) payload(b []byte, at int, kind uint16) *ip {
 	return nil
 }
 
-// unwrap gives the place and the EtherType of the IP packet behind frames, tags, labels and sessions; 0 without one.
+// unwrap returns the place and the EtherType of the IP packet behind frames, tags, labels and sessions; 0 without one.
 func unwrap(b []byte, at int, kind uint16) (int, uint16) {
 	for range 8 {
 		if at >= len(b) {

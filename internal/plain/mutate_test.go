@@ -37,7 +37,7 @@ var mutators = []mutator{
 	{"inner", insideVLAN},
 }
 
-// mutate gives a changed copy of a frame, with the names of what was done to it.
+// mutate returns a changed copy of a frame, with the names of what was done to it.
 func mutate(r *rand.Rand, f plain.Frame) (plain.Frame, []string) {
 	f.Data = slices.Clone(f.Data)
 	n := 1
@@ -53,7 +53,7 @@ func mutate(r *rand.Rand, f plain.Frame) (plain.Frame, []string) {
 	return f, names
 }
 
-// packets gives the places of the IP headers in a frame: its own, and that of a packet inside of a report.
+// packets returns the places of the IP headers in a frame: its own, and that of a packet inside of a report.
 func packets(f *plain.Frame) (places []int) {
 	b := f.Data
 	at := map[uint16]int{1: 14, 113: 16, 276: 20, 0: 4, 108: 4, 9: 2}[f.Link]
@@ -90,7 +90,7 @@ func packet(r *rand.Rand, f *plain.Frame) (at int, ok bool) {
 func u16(b []byte, at int) int       { return int(binary.BigEndian.Uint16(b[at:])) }
 func setU16(b []byte, at int, v int) { binary.BigEndian.PutUint16(b[at:], uint16(v)) }
 
-// transport gives the place of the transport header of the packet at a place, and its protocol; 0 if it is not there.
+// transport returns the place of the transport header of the packet at a place, and its protocol; 0 if it is not there.
 func transport(f *plain.Frame, at int) (l4 int, proto byte) {
 	b := f.Data
 	if at+20 > len(b) {

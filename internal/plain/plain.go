@@ -26,7 +26,7 @@ type Frame struct {
 	Length int    // bytes on the wire
 }
 
-// Profile is what a dialect means to this decoder.
+// Profile holds the settings of a dialect for this decoder.
 type Profile struct {
 	ReportPorts []uint16
 	Reports     []string // versions that are read
@@ -95,7 +95,7 @@ var Profiles = map[string]Profile{
 func (p *Profile) reads(version string) bool    { return slices.Contains(p.Reports, version) }
 func (p *Profile) readsINT(version string) bool { return slices.Contains(p.INT, version) }
 
-// Decode gives the objects of one frame.
+// Decode returns the objects of one frame.
 func Decode(p Profile, f Frame) []Object {
 	wire := max(f.Length, len(f.Data))
 	var list []Object
@@ -181,7 +181,7 @@ func link(kind uint16, b []byte) (at int, ethertype uint16) {
 	return 0, 0
 }
 
-// wrapped says whether an EtherType is that of labels of MPLS or of a session of PPPoE.
+// wrapped reports whether an EtherType is that of labels of MPLS or of a session of PPPoE.
 func wrapped(kind uint16) bool { return kind == 0x8847 || kind == 0x8848 || kind == 0x8864 }
 
 // ethernet reads an Ethernet header at a place: where its contents begin, and their EtherType.

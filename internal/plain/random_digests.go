@@ -75,7 +75,7 @@ func RandomWalk(rng *rand.Rand, nodes []uint32, links [][2]int32, n int) []uint3
 	}
 }
 
-// RandomDigest is what the last switch of a path says of one packet. Node n takes about n microseconds.
+// RandomDigest is the report of the last switch of a path about one packet. Node n takes about n microseconds.
 func RandomDigest(rng *rand.Rand, p *pint.Plan, flow int, path []uint32, at int64) *decode.Report {
 	r := &decode.Report{Time: at, Format: decode.TelemetryReport, Kind: decode.KindDigest, Has: decode.HasFlow | decode.HasDigest}
 	r.Flow = decode.FlowKey{SrcPort: uint16(flow), Proto: 17, IPVersion: 4}

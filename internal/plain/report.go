@@ -20,7 +20,7 @@ func newReport(p *ip) *report {
 	return &report{Object: Object{"format": "telemetry-report", "exporter": p.src}}
 }
 
-// close gives the object of a report whose header was accepted: its kind follows from the flags.
+// close returns the object of a report whose header was accepted: its kind follows from the flags.
 func (r *report) close() Object {
 	kind := "postcard"
 	flags, _ := r.Object["flags"].([]string)
@@ -639,7 +639,7 @@ func (r *report) prove(b []byte, at, end int, kind string, clean, unused bool) {
 	}
 }
 
-// bare says whether a report says something without the packet that it announces, of which size bytes are there.
+// bare reports whether a report says something without the packet that it announces, of which size bytes are there.
 func (r *report) bare(size int, unused bool) bool {
 	flags, _ := r.Object["flags"].([]string)
 	why := slices.ContainsFunc(flags, func(s string) bool { return s == "dropped" || s == "congested" || s == "tracked" })
@@ -652,7 +652,7 @@ func (r *report) bare(size int, unused bool) bool {
 	return size == 0 && why && unused && (r.own != nil || r.Object["hops"] != nil || r.Object["version"] == "1.0")
 }
 
-// holds says whether a header of IP is more than bytes that begin like one.
+// holds reports whether a header of IP is more than bytes that begin like one.
 func holds(p *ip, b []byte, end int, captured bool) bool {
 	both := []uint8{0, 1, 2, 4, 6, 17, 33, 41, 43, 44, 46, 47, 50, 51, 58, 59, 60, 88, 89, 131, 132, 135, 137, 143, 253, 254}
 	if !slices.Contains(both, p.proto) && !(p.version == 4 && slices.Contains([]uint8{94, 103, 112, 115}, p.proto)) {
@@ -691,12 +691,12 @@ func holds(p *ip, b []byte, end int, captured bool) bool {
 	return true
 }
 
-// given says whether networks have addresses of IPv6 of this kind.
+// given reports whether networks have addresses of IPv6 of this kind.
 func given(a []byte) bool {
 	return a[0] >= 0x20 && a[0] <= 0x2f || slices.Contains([]byte{0, 0x3f, 0x5f, 0xfc, 0xfd, 0xff}, a[0]) || a[0] == 0xfe && a[1] >= 0x80 || strings.Contains(string(a), "\x00\x00\x00\x00")
 }
 
-// begins says whether the bytes at a place can be the beginning of what an EtherType other than those of IP announces.
+// begins reports whether the bytes at a place can be the beginning of what an EtherType other than those of IP announces.
 func begins(b []byte, at int, kind uint16) bool {
 	if at >= len(b) {
 		return true

@@ -30,7 +30,7 @@ import (
 // version is the one that tests run against.
 const version = "4.1.0"
 
-// BrokerOptions say what a broker asks of its clients. The zero value asks nothing.
+// BrokerOptions are the requirements of a broker for its clients. The zero value has none.
 type BrokerOptions struct {
 	// TLS encrypts Addr with a certificate of Authority, or of one of its own; ClientCerts asks clients for certificates
 	// of the same authority.
@@ -67,7 +67,7 @@ type Broker struct {
 	*process
 }
 
-// process is what tests share.
+// process holds the servers that tests share.
 type process struct {
 	opt  BrokerOptions
 	dir  string
@@ -100,7 +100,7 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// SharedBroker gives the broker that all tests of the package share, without security. No test may stop it.
+// SharedBroker returns the broker that all tests of the package share, without security. No test may stop it.
 func SharedBroker(t testing.TB) *Broker {
 	t.Helper()
 	shared.Lock()
@@ -281,7 +281,7 @@ rootLogger.appenderRef.out.ref = out
 	b.format()
 }
 
-// formatted is what the tool makes of an empty folder, for the users that it was given. It is the same for every broker of this
+// formatted is the folder that the tool makes of an empty one, for the users that it was given. It is the same for every broker of this
 // process, and the tool takes as long to start as a broker.
 var formatted struct {
 	sync.Mutex
@@ -465,7 +465,7 @@ func (b *Broker) serves() bool {
 	return true
 }
 
-// Log is the end of what the broker wrote.
+// Log returns the end of the broker's log.
 func (b *Broker) Log() string {
 	text, _ := os.ReadFile(b.path("log"))
 	return string(text[max(0, len(text)-8192):])
@@ -512,7 +512,7 @@ func (b *Broker) Continue() {
 	}
 }
 
-// Client gives a client of Internal, which may do everything.
+// Client returns a client of Internal, which may do everything.
 func (b *Broker) Client() *kafka.Client {
 	b.t.Helper()
 	client, done := b.client()
@@ -612,7 +612,7 @@ type Message struct {
 	Headers    []kafka.Header
 }
 
-// Header gives the value of a header, or nil.
+// Header returns the value of a header, or nil.
 func (m *Message) Header(key string) []byte {
 	for _, h := range m.Headers {
 		if h.Key == key {
@@ -651,7 +651,7 @@ func (b *Broker) Write(topic string, partition int, m Message) {
 	}
 }
 
-// Offsets gives the first offset of a partition and the one behind its last.
+// Offsets returns the first offset of a partition and the one behind its last.
 func (b *Broker) Offsets(topic string, partition int) (first, end int64) {
 	b.t.Helper()
 	client, done := b.client()
@@ -676,7 +676,7 @@ func (b *Broker) Offsets(topic string, partition int) (first, end int64) {
 	return p.FirstOffset, p.LastOffset
 }
 
-// Read gives all records of a partition from an offset on to its present end.
+// Read returns all records of a partition from an offset on to its present end.
 func (b *Broker) Read(topic string, partition int, from int64) []Message {
 	b.t.Helper()
 	first, end := b.Offsets(topic, partition)

@@ -27,7 +27,7 @@ const (
 	Influx1 = "1.8.10"
 )
 
-// What a started server knows. The token is that of a 2.7 server; 1.8 runs without authentication.
+// The names in a started server. The token is that of a 2.7 server; 1.8 runs without authentication.
 const (
 	org   = "hopscope"
 	token = "a-token-of-tests-only"

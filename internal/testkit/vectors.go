@@ -22,7 +22,7 @@ func VectorNames() []string {
 	return list
 }
 
-// Vector gives a copy of the worked example called name.
+// Vector returns a copy of the worked example called name.
 func Vector(name string) ([]byte, error) {
 	text, err := files.ReadFile("vectors/" + name + ".hex")
 	if err != nil {

@@ -34,7 +34,7 @@ type Config struct {
 	IdleTimeout time.Duration // an entry that was not seen for this long is evicted
 }
 
-// Reason says why an entry left the table.
+// Reason is the reason for which an entry left the table.
 type Reason uint8
 
 // The reasons.
@@ -79,7 +79,7 @@ type Table[K comparable, V any] struct {
 	live    int
 	sweep   uint32 // next slot to look at for idle eviction
 	hand    uint32 // next slot to look at for pressure eviction
-	touched uint32 // sum of what is read ahead, so that the compiler keeps these reads
+	touched uint32 // sum of the values read ahead, so that the compiler keeps these reads
 	stats   Stats
 }
 
@@ -245,7 +245,7 @@ func (t *Table[K, V]) insert(hash uint64, key *K, now int64) uint32 {
 // sample is how many entries are compared under pressure. Their cache misses overlap, so eight cost little more than one.
 const sample = 8
 
-// victim gives the least recently seen of the next few entries that the current batch does not use. All slots are
+// victim returns the least recently seen of the next few entries that the current batch does not use. All slots are
 // live when it is called.
 func (t *Table[K, V]) victim() uint32 {
 	best, oldest := None, int64(math.MaxInt64)

@@ -260,7 +260,7 @@ func TestOneHash(t *testing.T) {
 	}
 }
 
-// pointers gives the addresses of the elements of list.
+// pointers returns the addresses of the elements of list.
 func pointers[T any](list []T) []*T {
 	p := make([]*T, len(list))
 	for i := range list {

@@ -61,7 +61,7 @@ func (h *Histogram) Append(b []byte) []byte {
 }
 
 // Read makes h the histogram whose bytes b begins with, and gives their number. It refuses what [Histogram.Append] does
-// not write; then h is empty, and the number is the offset of what is wrong.
+// not write; then h is empty, and the number is the offset of the error.
 func (h *Histogram) Read(b []byte) (int, error) {
 	h.Reset()
 	at, err := h.MergeBytes(b)

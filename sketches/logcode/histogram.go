@@ -82,7 +82,7 @@ func (h *Histogram) AddN(c uint16, n uint64) {
 	*x = uint32(min(uint64(*x)+min(n-1, math.MaxUint32), math.MaxUint32))
 }
 
-// grow gives octave o a page of counters.
+// grow allocates a page of counters for octave o.
 func (h *Histogram) grow(o uint16) uint {
 	n := len(h.counts)
 	if cap(h.counts) < n+pageCodes {
@@ -122,7 +122,7 @@ func (h *Histogram) AddOctave(octave int, n *[OctaveCodes]uint64) {
 	}
 }
 
-// octave gives the counters of an octave, which it takes memory for if it has none.
+// octave returns the counters of an octave, which it takes memory for if it has none.
 func (h *Histogram) octave(o uint16) *[pageCodes]uint32 {
 	p := uint(h.page[o])
 	if p == 0 {

@@ -85,7 +85,7 @@ func Dense(c uint16) uint16 {
 	return uint16((uint32(c) + shift<<mantissa) >> shift)
 }
 
-// cell gives the smallest value with code c, and how many values share it.
+// cell returns the smallest value with code c, and how many values share it.
 func cell(c uint16, m uint) (lo, width uint64) {
 	e := uint(c) >> m
 	if e < 2 {

@@ -23,7 +23,7 @@ var codecs = []struct {
 	{"dense", EncodeDense, DecodeDense, denseMantissa, DenseCodes, 64, DenseRelativeError},
 }
 
-// bounds gives the smallest and the largest value of a cell.
+// bounds returns the smallest and the largest value of a cell.
 func bounds(c uint16, bits uint) (lo, hi uint64) {
 	lo, width := cell(c, bits)
 	return lo, lo + (width - 1)

@@ -86,7 +86,7 @@ func (t *Sketch) Add(codes []uint16, r *Rand) {
 	t.review(before, above, len(codes))
 }
 
-// Base returns how much is left out of what is not above the limit: of every 2^Base codes one is taken.
+// Base returns the sampling rate of codes that are not above the limit: of every 2^Base one is taken.
 func (t *Sketch) Base() uint8 {
 	if t.width == 0 {
 		return 0
@@ -174,7 +174,7 @@ func (t *Sketch) raise(i int, w uint64, r *Rand) {
 	}
 }
 
-// value is what a cell counts: exact up to 31, and a floating-point number with four bits of mantissa beyond.
+// value returns the count of a cell: exact up to 31, and a floating-point number with four bits of mantissa beyond.
 func value(v uint8) uint64 {
 	if v < 32 {
 		return uint64(v)
@@ -182,7 +182,7 @@ func value(v uint8) uint64 {
 	return uint64(16+v&15) << (v>>4 - 1)
 }
 
-// encode rounds n to what a cell can say, up or down by chance, so that it is right on average.
+// encode rounds n to a value of a cell, up or down by chance, so that it is right on average.
 func encode(n uint64, r *Rand) (v uint8, ok bool) {
 	if n < 32 {
 		return uint8(n), true
@@ -217,7 +217,7 @@ func (t *Sketch) spread(r *Rand) {
 	}
 }
 
-// list gives the codes of a sketch that has no cells yet.
+// list returns the codes of a sketch that has no cells yet.
 func (t *Sketch) list() (codes [listed]uint16, n int) {
 	n = int(t.scale)
 	for i := range n {
@@ -404,7 +404,7 @@ func (t *Sketch) tops() (from int, shrink float64) {
 	return from, float64(t.count-above) / float64(below)
 }
 
-// find gives the value that so many codes exceed.
+// find returns the value that so many codes exceed.
 func (t *Sketch) find(above float64, tops int, shrink float64, lo, hi uint64) uint64 {
 	sum := 0.0
 	for i := cells - 1; i >= 0; i-- {
@@ -433,7 +433,7 @@ func (t *Sketch) find(above float64, tops int, shrink float64, lo, hi uint64) ui
 	return lo
 }
 
-// fine gives the number of the narrowest cell that a code belongs to.
+// fine returns the number of the narrowest cell that a code belongs to.
 func fine(c uint16) uint16 {
 	c = min(c, logcode.Codes-1)
 	if c >= 1<<10 {

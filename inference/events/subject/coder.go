@@ -15,7 +15,7 @@ type Coder struct {
 	Version uint8
 }
 
-// Coded is what a coder writes or reads.
+// Coded is a part of a state that a coder writes or reads.
 type Coded interface{ Code(*Coder) }
 
 // Code writes or reads the subjects of a table.

@@ -85,7 +85,7 @@ func (j *Journal) End(open **inference.Finding, text string) {
 	*open = nil
 }
 
-// Find gives an open finding by its id, nil for one that is not open.
+// Find returns an open finding by its id, nil for one that is not open.
 func (j *Journal) Find(id uint64) *inference.Finding {
 	i, ok := slices.BinarySearchFunc(j.Open, id, func(f *inference.Finding, id uint64) int { return cmp.Compare(f.ID, id) })
 	if !ok || j.Open[i].End != 0 {
@@ -94,7 +94,7 @@ func (j *Journal) Find(id uint64) *inference.Finding {
 	return j.Open[i]
 }
 
-// elementOf says what has to be looked at where a detector does not.
+// elementOf returns the element of a finding if its detector names none.
 func elementOf(f *inference.Finding) inference.Element {
 	switch {
 	case f.Exporter != (decode.Addr{}):

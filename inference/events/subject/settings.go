@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Config says when something is worth a finding. Times are counted in windows. It consists of the limits and of the
+// Config holds the conditions of findings. Times are counted in windows. It consists of the limits and of the
 // settings of each detector.
 type Config struct {
 	MaxHops  int `yaml:"max_hops" doc:"Hops whose history is kept." range:"1..1048576"`
@@ -38,7 +38,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate reports what the ranges of the fields cannot say.
+// Validate reports errors beyond the ranges of the fields.
 func (c *Config) Validate() error {
 	return errors.Join(c.ExporterConfig.problems()...)
 }

@@ -93,5 +93,5 @@ func (c *Coder) Tally(t *Tally) {
 	c.Check("finding of a subject", t.Finding != nil)
 }
 
-// All is the key of what is followed as one.
+// All is the key of subjects that are followed as one.
 type All struct{}

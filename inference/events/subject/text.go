@@ -2,7 +2,7 @@ package subject
 
 import "fmt"
 
-// Plural gives "1 packet" or "3 packets".
+// Plural returns "1 packet" or "3 packets".
 func Plural(n uint64, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -10,5 +10,5 @@ func Plural(n uint64, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// First gives the first of a list.
+// First returns the first of a list.
 func First[T any](list []T, most int) []T { return list[:min(len(list), most)] }

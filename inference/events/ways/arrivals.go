@@ -24,7 +24,7 @@ const (
 	thinRate   = .2 // at which it is learnt how many packets arrive for each that is compared
 )
 
-// arrivals is what last switches reported in a window.
+// arrivals holds the reports of last switches in a window.
 type arrivals struct {
 	flows   map[decode.FlowKey]*inference.FlowStats
 	changed map[changedKey]uint64   // packets of flows that no first switch reports
@@ -32,7 +32,7 @@ type arrivals struct {
 	bound   uint64                  // flows with more packets are listed
 }
 
-// changedKey is what a translator of addresses leaves of a flow that passes it, with its way: the address and port of one side.
+// changedKey is the part of a flow that a translator of addresses keeps, with its way: the address and port of one side.
 type changedKey struct {
 	addr  decode.Addr
 	port  uint16
@@ -89,7 +89,7 @@ func leaving(f *inference.FlowStats) uint64 {
 	return f.Packets
 }
 
-// odd is what arrives at a last switch unrecognised.
+// odd counts packets that arrive at a last switch unrecognised.
 type odd struct {
 	flows         int
 	packets, lost uint64

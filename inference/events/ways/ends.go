@@ -20,7 +20,7 @@ import (
 // host, or the reports themselves. An end is one such place. Which of those it is does not show. A finding of an end
 // states that, and is no more than a warning.
 
-// endScope says how much lies in an end.
+// endScope is the extent of an end.
 type endScope uint8
 
 const (
@@ -59,7 +59,7 @@ func codeEnd(c *subject.Coder, e *end) {
 	c.Address(&e.host)
 }
 
-// endsOf gives the ends of a way, the narrowest first.
+// endsOf returns the ends of a way, the narrowest first.
 func endsOf(flow decode.FlowKey, path []inference.HopKey) []end {
 	if len(path) == 0 {
 		return nil
@@ -102,7 +102,7 @@ func (s *suspects[K]) cross(k K, flow int32) int32 {
 	return at
 }
 
-// place gives the number of a candidate, if it is one.
+// place returns the number of a candidate, if it is one.
 func (s *suspects[K]) place(k K) (at int32, ok bool) {
 	at, ok = s.index[k]
 	return at, ok
@@ -136,7 +136,7 @@ func mergeEnds(s *suspects[end]) {
 	})
 }
 
-// end gives the end that is a candidate of the fit, or none.
+// end returns the end that is a candidate of the fit, or none.
 func (x *Silent) end(candidate int32) end {
 	if candidate < 0 || int(candidate) >= x.ends.len() {
 		return end{}
@@ -144,10 +144,10 @@ func (x *Silent) end(candidate int32) end {
 	return x.ends.list[candidate]
 }
 
-// link gives the link that is a candidate of the fit, which is no end.
+// link returns the link that is a candidate of the fit, which is no end.
 func (x *Silent) link(candidate int32) link { return x.links.list[int(candidate)-x.ends.len()] }
 
-// wholeLink gives the link that is a candidate of the fit, or that it is a member of.
+// wholeLink returns the link that is a candidate of the fit, or that it is a member of.
 func (x *Silent) wholeLink(candidate int32) link {
 	l := x.link(candidate)
 	l.from.EgressIf = 0
@@ -164,7 +164,7 @@ func (x *Silent) beside(e end, rivals []loss.Rival) (sum float64) {
 	return sum
 }
 
-// likeliestEnd gives the end among the rivals of a link that explains the losses nearly as well as the link does.
+// likeliestEnd returns the end among the rivals of a link that explains the losses nearly as well as the link does.
 func (x *Silent) likeliestEnd(rivals []loss.Rival) (at int32, ok bool) {
 	most := 1 - silentSure
 	for _, r := range rivals {
@@ -186,7 +186,7 @@ func (x *Silent) crossed(candidate int32) (packets, lost uint64) {
 	return packets, lost
 }
 
-// element is what has to be looked at of an end.
+// element returns the element of an end.
 func (e end) element() inference.Element {
 	if e.scope == portEnd {
 		return inference.ElementOfHop(inference.HopKey{Node: e.node, EgressIf: e.port})
@@ -194,7 +194,7 @@ func (e end) element() inference.Element {
 	return inference.ElementOfNode(e.node)
 }
 
-// packets says which packets an end is passed by.
+// packets returns a text about the packets that pass an end.
 func (e end) packets() string {
 	switch e.scope {
 	case portEnd:
@@ -236,7 +236,7 @@ func (e end) places(links []link) string {
 	return fmt.Sprintf("lost %s node %d: %s, or %s; cannot be distinguished from here", where, e.node, strings.Join(out[:len(out)-1], ", "), out[len(out)-1])
 }
 
-// culpritOf gives the culprit that a candidate of the fit is.
+// culpritOf returns the culprit of a candidate of the fit.
 func (x *Silent) culpritOf(candidate int32) culprit {
 	if e := x.end(candidate); e.scope != noEnd {
 		return culprit{end: e}

@@ -256,7 +256,7 @@ func (s *move) ofBundle(k moveKey) bool { return k.a == k.b && !s.policy && len(
 // byNode reports whether a node sends the flows elsewhere, and the link is fine: nearly all of them part there.
 func (s *move) byNode() bool { return s.policy && s.parting != 0 && uint64(s.single)*5 >= s.Count*4 }
 
-// mostPart gives the end of a link at which most flows part from their ways.
+// mostPart returns the end of a link at which most flows part from their ways.
 func mostPart(flows []moved, p pair) uint32 {
 	var parts [2]int
 	for i := range flows {
@@ -397,7 +397,7 @@ func mostMoved(flows []moved) (best moveKey, n int) {
 	return best, most.flows
 }
 
-// split gives those for which it is true, and the others, both in order.
+// split returns those for which it is true, and the others, both in order.
 func split(flows []moved, is func(*moved) bool) (yes, no []moved) {
 	for i := range flows {
 		if is(&flows[i]) {

@@ -31,7 +31,7 @@ func (p pair) compare(o pair) int { return cmp.Or(cmp.Compare(p.a, o.a), cmp.Com
 // has reports whether a node is one of both.
 func (p pair) has(n uint32) bool { return p.a == n || p.b == n }
 
-// movedFlows gives one entry for each flow that changed its path, in the order of their first changes.
+// movedFlows returns one entry for each flow that changed its path, in the order of their first changes.
 func movedFlows(changes []inference.PathChange) []moved {
 	var out []moved
 	index := map[decode.FlowKey]int{}
@@ -102,7 +102,7 @@ func (m *moved) sprayed() bool {
 	return m.changes >= sprayedChanges && m.returns > 0 && m.shortest <= sprayedRun*(m.changes-1)
 }
 
-// pairs gives the links of a path, each once, in order.
+// pairs returns the links of a path, each once, in order.
 func pairs(path []inference.HopKey) []pair {
 	var out []pair
 	for i := 1; i < len(path); i++ {
@@ -130,7 +130,7 @@ func (m *moved) parts() (node uint32, ok bool) {
 	return node, ok
 }
 
-// hopsOn gives the hops of a path by which it passes a link, as far as they name their interface.
+// hopsOn returns the hops of a path by which it passes a link, as far as they name their interface.
 func hopsOn(path []inference.HopKey, p pair) (out []inference.HopKey) {
 	for i := 1; i < len(path); i++ {
 		a, b := path[i-1], path[i]
@@ -141,7 +141,7 @@ func hopsOn(path []inference.HopKey, p pair) (out []inference.HopKey) {
 	return out
 }
 
-// changedHops gives the hops that only one of both ways has.
+// changedHops returns the hops that only one of both ways has.
 func (m *moved) changedHops() (out []inference.HopKey) {
 	for _, way := range [2][2][]inference.HopKey{{m.to, m.from}, {m.from, m.to}} {
 		for _, h := range way[0] {
@@ -153,7 +153,7 @@ func (m *moved) changedHops() (out []inference.HopKey) {
 	return out
 }
 
-// round gives the nodes at which a path goes round in a loop: one that it passes twice, and the one behind it.
+// round returns the nodes at which a path goes round in a loop: one that it passes twice, and the one behind it.
 func round(path []inference.HopKey) (p pair, ok bool) {
 	for i := range path {
 		for k := i + 2; k < len(path); k++ {

@@ -175,7 +175,7 @@ func (p Reroutes) sprayed(flows []moved) (others uint64) {
 	return others
 }
 
-// are gives "1 flow is" or "3 flows are".
+// are returns "1 flow is" or "3 flows are".
 func are(n uint64, what string) string {
 	if n == 1 {
 		return "1 " + what + " is"

@@ -97,7 +97,7 @@ func (v *compared) add(o compared) {
 	v.lost += o.lost
 }
 
-// over gives what was compared in the time of a scale.
+// over returns the counts of compared packets in the time of a scale.
 func (f *silentFlow) over(scale int) compared {
 	if scale == 0 {
 		return f.now[0]
@@ -513,7 +513,7 @@ func (x *Silent) lostByParts(candidate int32) bool {
 	return parts && rest.lost < loss.Needed(rest.packets, x.flows.Cfg.SilentLoss, x.ends.len()+x.links.len()+len(x.samples))
 }
 
-// drop gives up a culprit whose finding has ended.
+// drop removes a culprit whose finding has ended.
 func (x *Silent) drop(k culprit) {
 	delete(x.culprits.Index, k)
 	x.culprits.List = slices.DeleteFunc(x.culprits.List, func(s *subject.Entry[culprit, vanished]) bool { return s.Key == k })

@@ -21,7 +21,7 @@ type Wires struct {
 	ahead map[inference.HopKey][]inference.HopKey // made of them on demand
 }
 
-// wire is a direction of a link. EgressIf is 0 where the device did not say.
+// wire is a direction of a link. EgressIf is 0 where the device did not name it.
 type wire struct{ node, egressIf, peer uint32 }
 
 func (k wire) compare(o wire) int {

@@ -59,7 +59,7 @@ func (a *Recrossing) claimOf(k inference.ExporterKey, x *exporter) claim {
 	return claim{a.part.end, e.Lost, e.Provisional, e.Down, e.Restarts}
 }
 
-// claimIn is what x keeps as claimed in a window, or nil.
+// claimIn returns the claim that x keeps of a window, or nil.
 func (x *exporter) claimIn(end int64) *claim {
 	if i := slices.IndexFunc(x.claims, func(k claim) bool { return k.end == end }); i >= 0 {
 		return &x.claims[i]
@@ -114,7 +114,7 @@ func (a *Recrossing) Finish(p *window.Partial) {
 // Taken returns the labels of windows whose Down counts numbers that came late: they have to be made again.
 func (a *Recrossing) Taken() []int64 { return a.taken }
 
-// AppendState appends nothing: a Recrossing knows nothing between windows.
+// AppendState appends nothing: a Recrossing has no state between windows.
 func (a *Recrossing) AppendState(b []byte) []byte { return b }
 
 // ReadState reads what AppendState wrote.

@@ -16,7 +16,7 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// Limits bounds the memory of a Crossing, and says which numbers belong together.
+// Limits bounds the memory of a Crossing, and the distance of numbers that belong together.
 type Limits struct {
 	Exporters int           // of the slice that are known at a time; further ones pass as their collectors report them
 	Runs      int           // of numbers of an exporter; of older ones it is only known how many came
@@ -98,7 +98,7 @@ type Crossing struct {
 	taken []int64 // labels of windows before it that have as missed what came in it
 }
 
-// counts is what a crossing knows, and what it counted since New.
+// counts holds the sizes of a crossing's state, and its counts since New.
 type counts struct {
 	Exporters, Flows int    // known now
 	Shared           int    // of the exporters
@@ -122,7 +122,7 @@ type sentGap struct {
 	window.Gap
 }
 
-// New returns a crossing that knows nothing yet.
+// New returns a crossing without exporters and flows.
 func New(limits Limits) *Crossing {
 	c := &Crossing{limits: limits}
 	c.clear()
@@ -160,7 +160,7 @@ func (c *Crossing) Add(from string, q *window.Partial) {
 	c.AddStatement(from, q)
 }
 
-// AddStatement adds the statistics of exporters that a worker of reports gives for a run. They say nothing of what is missing.
+// AddStatement adds the statistics of exporters that a worker of reports gives for a run. They do not cover missing numbers.
 func (c *Crossing) AddStatement(from string, q *window.Partial) {
 	hear := func(k inference.ExporterKey) {
 		if k != (inference.ExporterKey{}) && !slices.Contains(c.heard[k], from) { // else it stands for many
@@ -268,7 +268,7 @@ func collectorOf(run string) string {
 	return name
 }
 
-// exporter gives what is known of an exporter, or nil if there is no place for it.
+// exporter returns the state of an exporter, or nil if there is no place for it.
 func (c *Crossing) exporter(k inference.ExporterKey) *exporter {
 	x := c.exporters[k]
 	if x == nil {

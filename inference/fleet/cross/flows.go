@@ -87,7 +87,7 @@ func (c *Crossing) applyEvent(e *event) bool {
 	x.last = max(x.last, e.Time)
 	own := e.Changes
 	switch {
-	case x.owner != e.from: // which knows nothing of what came between
+	case x.owner != e.from: // which has not seen the changes between
 		moved := x.id != e.PathID
 		if moved {
 			x.changes++

@@ -20,7 +20,7 @@ const (
 	firstEpoch = 1 << 40
 )
 
-// exporter is what all collectors together know of an exporter.
+// exporter is the joint state of all collectors for an exporter.
 type exporter struct {
 	owner   string // heard it last
 	eras    []era  // in which it was shared, ascending
@@ -87,7 +87,7 @@ func (x *exporter) ownerAt(end int64) string {
 	return x.owner
 }
 
-// claim is what was published of an exporter in a window in place of its collectors' statistics.
+// claim holds the statistics of an exporter that were published in a window in place of those of its collectors.
 type claim struct {
 	end                         int64
 	lost                        int64
@@ -137,7 +137,7 @@ func (s *stream) mask() uint64 { return 1<<s.width - 1 }
 
 func (s *stream) head() uint64 { return s.runs[len(s.runs)-1].Last }
 
-// member gives the member that a collector is, or nil.
+// member returns the member of a collector, or nil.
 func (s *stream) member(from string, to uint64) *listener {
 	for i := range s.members {
 		if m := &s.members[i]; m.from == from && m.to == to {
@@ -387,7 +387,7 @@ func (x *exporter) join(s *stream, m *listener, n *sentNumbers, l *Limits) {
 	restarted := n.Unknown
 	switch {
 	case n.Unknown:
-	case m.epoch != s.epoch: // others know already that the exporter began anew
+	case m.epoch != s.epoch: // others have seen already that the exporter restarted
 		if !n.Anew && follows && (!near || own == m.head+1) {
 			m.head = max(m.head, own+n.Runs[len(n.Runs)-1].Last)
 			return // of the sequence before
@@ -438,7 +438,7 @@ func (x *exporter) missing() lack {
 	return n
 }
 
-// extend gives a number behind all others of the stream.
+// extend extends a number that is behind all others of the stream.
 func (s *stream) extend(n uint32) uint64 {
 	return (s.head()>>s.width+2)<<s.width + uint64(n)
 }

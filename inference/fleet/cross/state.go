@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// crossVersion is the first byte of the state of a crossing. Version 1 has neither gaps nor eras, and is written where it says the same.
+// crossVersion is the first byte of the state of a crossing. Version 1 has neither gaps nor eras, and is written where there are none.
 const crossVersion = 2
 
 // maxRunName is the most bytes of the name of a run: a collector of 253, a slash, and 16 digits.
@@ -25,7 +25,7 @@ const (
 func (c *Crossing) AppendState(b []byte) []byte { return state.Append(b, c.code) }
 
 // ReadState makes c know what AppendState wrote, by a crossing whose limits were not higher. Other bytes are refused with a
-// [*state.Error], and then c knows nothing.
+// [*state.Error], and then c is empty.
 func (c *Crossing) ReadState(b []byte) error {
 	refused := c.stats.refused
 	c.clear()
@@ -63,7 +63,7 @@ func (x *Crossing) code(c *state.Coder) {
 	})
 }
 
-// former reports whether version 1 says all that is known.
+// former reports whether version 1 can hold all of the state.
 func (x *Crossing) former() bool {
 	for _, e := range x.exporters {
 		if e.shared || len(e.eras) > 0 || e.goneOut != 0 || e.missed != 0 || e.base != x.end {

@@ -14,7 +14,7 @@ import (
 func (b *Balance) after(carried uint64) Balance {
 	next := Balance{Sink: b.Sink, Received: b.Received, Stored: b.Stored, Dropped: maps.Clone(b.Dropped)}
 	flight, _ := total(b.InFlight)
-	if carried > flight { // the spool was filled after this was said
+	if carried > flight { // the spool was filled after this record
 		next.Received += carried - flight
 		flight = carried
 	}
@@ -59,7 +59,7 @@ type books struct {
 	lost map[string]uint64
 }
 
-// Ledger adds up what the members say: received = stored + in flight + dropped over the whole fleet. What Kafka has and no
+// Ledger adds up the accounts of the members: received = stored + in flight + dropped over the whole fleet. What Kafka has and no
 // consumer has taken is in flight. Members speak at different times, so that what is in flight is as exact as they are
 // frequent; the sum is exact all the same.
 func Ledger(members []*Member) books {

@@ -46,7 +46,7 @@ type Member struct {
 	Boot    uint64 `json:"boot,string"`
 	Version string `json:"version"`    // of the program
 	Start   int64  `json:"start_ns"`   // of the run
-	Updated int64  `json:"updated_ns"` // when this was said
+	Updated int64  `json:"updated_ns"` // time of this record
 	Left    bool   `json:"left"`       // it ended in order and is not waited for
 
 	Process *Process `json:"process,omitempty"` // that it is, for others that want its name
@@ -71,7 +71,7 @@ type Member struct {
 	Rebalances uint64 `json:"rebalances"` // that a consumer lived through
 }
 
-// Process says which process a member is.
+// Process identifies the process of a member.
 type Process struct {
 	PID   int    `json:"pid"`
 	Host  string `json:"host"`            // name of its machine
@@ -146,10 +146,10 @@ const (
 	DroppedRetention = "retention"
 	droppedDown      = "down"     // were on their way in a collector that was killed
 	droppedRejected  = "rejected" // a store refused their points
-	droppedNoStore   = "no-store" // merged by a consumer that does not know the store
+	droppedNoStore   = "no-store" // merged by a consumer without the store
 )
 
-// Bounds of what a member may say.
+// Bounds of the record of a member.
 const (
 	MaxMember  = 1 << 20 // bytes
 	maxList    = 64      // problems, pages, stores

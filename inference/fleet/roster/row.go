@@ -7,7 +7,7 @@ import (
 // States of members.
 const (
 	Alive   = "alive"
-	Missing = "missing" // windows are without it, or it has not said anything for a while
+	Missing = "missing" // windows are without it, or it has not written a record for a while
 	Dead    = "dead"    // it is not waited for any more
 	Left    = "left"    // it ended in order
 )

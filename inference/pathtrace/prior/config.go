@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// Routing says what is known about how the network chooses paths, beyond its links.
+// Routing is the knowledge of how the network chooses paths, beyond its links.
 type Routing uint8
 
 // What may be known about routing.

@@ -33,7 +33,7 @@ type Model struct {
 
 	Log2   []float64 // of 0 to the number of nodes
 	ends   []nodeSet
-	Other  float64 // log2 of the prior odds of paths that the model does not know
+	Other  float64 // log2 of the prior odds of paths outside the model
 	Bits   float64 // evidence in a digest of one instance with at least one writer
 	spaces [pint.MaxHops + 1]Space
 	once   [pint.MaxHops + 1]sync.Once
@@ -51,7 +51,7 @@ type nodeSet struct {
 	set     []uint64
 }
 
-// Space is what the model says about paths of one length, before any digest.
+// Space is the prior of the model for paths of one length, before any digest.
 type Space struct {
 	Domain []uint64  // nodes that a hop can be: a bitset for each hop
 	Size   []int32   // members of each
@@ -174,10 +174,10 @@ func (m *Model) measure() {
 // Distance returns the hops between two nodes, 255 of those that are not connected; links must be known.
 func (m *Model) Distance(u, w uint16) int { return int(m.Dist[int(u)*len(m.Nodes)+int(w)]) }
 
-// Distances gives the hop distances from u.
+// Distances returns the hop distances from u.
 func (m *Model) Distances(u uint16) []uint8 { return m.Dist[int(u)*len(m.Nodes):][:len(m.Nodes)] }
 
-// Space gives what is known about paths of k hops before any digest. The first call for each k does the work.
+// Space returns the prior for paths of k hops, before any digest. The first call for each k does the work.
 func (m *Model) Space(k int) *Space {
 	s := &m.spaces[k]
 	m.once[k].Do(func() {

@@ -56,7 +56,7 @@ func (n *Network) Problems(asker string) (problems []error) {
 	return problems
 }
 
-// Fallback gives a field that is zero its default.
+// Fallback sets a field that is zero to its default.
 func Fallback[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {

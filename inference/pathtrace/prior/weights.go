@@ -8,13 +8,13 @@ import (
 // maxWeightedNodes lets the table of weighted distances, four bytes for each pair, fit into 64 MiB.
 const maxWeightedNodes = 1 << 12
 
-// MaxWeight is the largest weight of a link: what IS-IS can say with wide metrics. Sums over the longest path fit into 32 bits.
+// MaxWeight is the largest weight of a link, that of wide metrics of IS-IS. Sums over the longest path fit into 32 bits.
 const MaxWeight = 1<<24 - 1
 
 // unreachable is the weighted distance of nodes that no path of weights connects.
 const unreachable = math.MaxUint32
 
-// weighted is what the weights of links say. It is nil unless paths are shortest by weight.
+// weighted holds the shortest paths by the weights of links. It is nil unless paths are shortest by weight.
 type weighted struct {
 	v    int
 	link []uint32 // weight of each entry of Model.peers, towards that neighbour
