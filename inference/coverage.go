@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Judgement states whether the values of a hop, or of a path of probes, in a window were compared with what is usual for it.
+// Judgement states whether the values of a hop, or of a path of probes, in a window were compared with what is usual
+// for it.
 type Judgement uint8
 
 // The judgements.
@@ -21,13 +22,15 @@ func (j Judgement) String() string {
 	return [...]string{"", "judged", "too-young", "too-few"}[min(j, TooFew)]
 }
 
-// Coverage counts the hops and the paths of probes of a window, and those that were judged. Nothing follows for the others from a window without findings.
+// Coverage counts the hops and the paths of probes of a window, and those that were judged. Nothing follows for the
+// others from a window without findings.
 type Coverage struct {
 	Seen   int // hops with records in the window
 	Judged int
 	Young  int // TooYoung
 	Few    int // TooFew
-	// NoLatency counts those that were judged without any latency: their devices report queues, utilisation or counters alone.
+	// NoLatency counts those that were judged without any latency: their devices report queues, utilisation or counters
+	// alone.
 	NoLatency int
 
 	Paths       int // of probes between agents
@@ -49,9 +52,8 @@ func (c *Coverage) Enough() time.Duration {
 	return time.Duration(c.Times) * c.Window
 }
 
-// Text returns what was judged, and what it takes to judge the rest: "2250 hops seen, 0 judged: 2250 had fewer than 5 records in this
-// window of 1s; windows of 10s would be long enough". It is empty where nothing was
-// seen.
+// Text returns what was judged, and what it takes to judge the rest: "2250 hops seen, 0 judged: 2250 had fewer than 5
+// records in this window of 1s; windows of 10s would be long enough". It is empty where nothing was seen.
 func (c *Coverage) Text() string {
 	if c.Seen == 0 {
 		return c.pathText()

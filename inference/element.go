@@ -45,8 +45,8 @@ func ParseElementKind(s string) (ElementKind, error) {
 	return parseName(s, "kind of element", ElementKinds())
 }
 
-// Element is the subject of a finding: a part of the network, or of what reports about it. Elements that mean the same are equal, as
-// long as they are made by the functions here. The zero value is no element.
+// Element is the subject of a finding: a part of the network, or of what reports about it. Elements that mean the same
+// are equal, as long as they are made by the functions here. The zero value is no element.
 type Element struct {
 	Kind     ElementKind
 	Node     uint32         // the node; of a link the lesser of both; of an exporter and of a route that of the first hop
@@ -87,8 +87,8 @@ func ElementOfLinkAt(a, b HopKey) Element {
 	return Element{Kind: LinkElement, Node: a.Node, EgressIf: a.EgressIf, Peer: b.Node, PeerIf: b.EgressIf}
 }
 
-// ElementOfAddress is an exporter with all of its sequence number spaces. It is also the one whose reports name neither a node nor a
-// subsystem.
+// ElementOfAddress is an exporter with all of its sequence number spaces. It is also the one whose reports name neither
+// a node nor a subsystem.
 func ElementOfAddress(a decode.Addr) Element {
 	return Element{Kind: ExporterElement, Addr: a, Nameless: true}
 }

@@ -69,8 +69,8 @@ func appendText(b []byte, key, v string) []byte {
 	return append(append(append(appendKey(b, key), '"'), v...), '"')
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. The text may be absent, and keys that are not known are passed over, as long
-// as they have no objects or lists.
+// UnmarshalJSON reads what MarshalJSON writes. The text may be absent, and keys that are not known are passed over, as
+// long as they have no objects or lists.
 func (e *Element) UnmarshalJSON(b []byte) error {
 	b = bytes.TrimSpace(b)
 	if string(b) == "null" {

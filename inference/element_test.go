@@ -104,7 +104,8 @@ func TestElementJSON(t *testing.T) {
 	}
 }
 
-// Every kind of element is written as JSON and read again: what a finding can name, every sink and the summary of a run write.
+// Every kind of element is written as JSON and read again: what a finding can name, every sink and the summary of a run
+// write.
 func TestElementJSONOfEveryKind(t *testing.T) {
 	written := map[ElementKind]bool{}
 	all := slices.Collect(maps.Values(exampleElements()))

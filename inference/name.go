@@ -121,7 +121,8 @@ func (k ExporterKey) NodeNumber() uint64 {
 	return uint64(k.Node)
 }
 
-// SetNodeNumber sets the node by the number of [ExporterKey.NodeNumber], behind the address, and reports whether it is one.
+// SetNodeNumber sets the node by the number of [ExporterKey.NodeNumber], behind the address, and reports whether it is
+// one.
 func (k *ExporterKey) SetNodeNumber(n uint64) bool {
 	k.Node, k.Nameless = uint32(n), n == 0 && k.Addr != decode.Addr{}
 	return n == k.NodeNumber()
@@ -134,8 +135,8 @@ func (k *ExporterKey) CodeNode(c *state.Coder) {
 	c.Check("exporter", k.SetNodeNumber(n))
 }
 
-// String returns "exporter 10.0.0.1 node 7 hardware 0". Without a node it is "exporter 10.0.0.1 hardware 2", or "exporter 10.0.0.1"
-// where the hardware id is 0, too.
+// String returns "exporter 10.0.0.1 node 7 hardware 0". Without a node it is "exporter 10.0.0.1 hardware 2", or
+// "exporter 10.0.0.1" where the hardware id is 0, too.
 func (k ExporterKey) String() string {
 	switch {
 	case !k.Nameless:
@@ -164,8 +165,8 @@ func NodePath(hops []HopKey) string {
 // JoinNodes is [NodePath] of names, for paths of which some nodes have none.
 func JoinNodes(names []string) string { return strings.Join(names, nodeSeparator) }
 
-// HopPath returns the nodes of a path and the interfaces by which it leaves them, first hop first: "1:2-7:1". Of a path that is too
-// long for a sentence it gives the first hops and the number of the others.
+// HopPath returns the nodes of a path and the interfaces by which it leaves them, first hop first: "1:2-7:1". Of a path
+// that is too long for a sentence it gives the first hops and the number of the others.
 func HopPath(hops []HopKey) string {
 	const most = 16
 	var b []byte

@@ -6,8 +6,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// PathID hashes the nodes and interfaces of a path in order. It is the same in every process, and never 0. Logical interfaces count
-// where ports are not reported: packets that begin to report both take no other path.
+// PathID hashes the nodes and interfaces of a path in order. It is the same in every process, and never 0. Logical
+// interfaces count where ports are not reported: packets that begin to report both take no other path.
 func PathID(hops []decode.Hop) uint64 {
 	const step, mul = 0x9e3779b97f4a7c15, 0xe7037ed1a0b428db
 	id, k := uint64(len(hops)), uint64(step)

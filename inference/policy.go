@@ -42,9 +42,9 @@ func (r *PolicyRule) Matches(k *decode.FlowKey) bool {
 
 func within(p netip.Prefix, a netip.Addr) bool { return !p.IsValid() || p.Contains(a.Unmap()) }
 
-// Policy holds the ways that flows may take: the path conformance of PINT (SIGCOMM 2020, section 3.2), for paths of whatever source. It is
-// a list of rules, of which the first one that a flow matches counts; a flow that none matches may go anywhere. It never changes, so
-// that many may ask it at the same time.
+// Policy holds the ways that flows may take: the path conformance of PINT (SIGCOMM 2020, section 3.2), for paths of
+// whatever source. It is a list of rules, of which the first one that a flow matches counts; a flow that none matches
+// may go anywhere. It never changes, so that many may ask it at the same time.
 type Policy struct{ rules []PolicyRule }
 
 // NewPolicy makes a policy of rules, which it keeps. The error names all rules that cannot be.
@@ -103,8 +103,8 @@ func (p *Policy) Len() int {
 	return len(p.rules)
 }
 
-// Judge returns in what the path of a flow breaks the first rule that is about it. A path without nodes, which is unknown, breaks
-// none. It allocates nothing.
+// Judge returns in what the path of a flow breaks the first rule that is about it. A path without nodes, which is
+// unknown, breaks none. It allocates nothing.
 func (p *Policy) Judge(k *decode.FlowKey, path []HopKey) (key StrayKey, strays bool) {
 	if p == nil || len(path) == 0 {
 		return key, false

@@ -39,13 +39,14 @@ type ProbeStats struct {
 	Missed, Late   uint64 // that did not come in time; of these the ones that came late
 	Twice, Corrupt uint64 // that came again; that came and were refused, or whose contents were changed
 	Reordered      uint64 // that came behind later ones
-	// Forward and Back are lost probes and lost answers, as far as the numbers of a reflector say so. Like Lost they are less than 0 where a window takes back
-	// losses of an earlier one.
+	// Forward and Back are lost probes and lost answers, as far as the numbers of a reflector say so. Like Lost they
+	// are less than 0 where a window takes back losses of an earlier one.
 	Forward, Back int64
 
 	Delay Summary // of received probes, ns: there and back without the time in the reflector, or one way where nothing answers
 
-	// Known where the detectors of the window are, and absent in bytes: whether the delay was compared with what is usual.
+	// Known where the detectors of the window are, and absent in bytes: whether the delay was compared with what is
+	// usual.
 	Judgement Judgement
 }
 

@@ -11,9 +11,9 @@ const (
 	mostError = 9.99
 )
 
-// P50Error and P99Error return how far the median and the 99th percentile of the sampled values may be from those of the summary. The
-// errors to either side are shares of them, with 95 % confidence. Few values say little about a tail: of twenty none is known to be
-// of the highest percent.
+// P50Error and P99Error return how far the median and the 99th percentile of the sampled values may be from those of
+// the summary. The errors to either side are shares of them, with 95 % confidence. Few values say little about a tail:
+// of twenty none is known to be of the highest percent.
 func (s *Summary) P50Error() float64 { return s.quantileError(.5, s.P50) }
 
 // P99Error is that of the 99th percentile.
@@ -39,7 +39,8 @@ func (s *Summary) quantileError(q float64, v uint64) float64 {
 	return min(share, mostError)
 }
 
-// level is the logarithm of a quantile, between those that are known along normal quantiles, and beyond them as they go on.
+// level is the logarithm of a quantile, between those that are known along normal quantiles, and beyond them as they go
+// on.
 func (s *Summary) level(q float64) float64 {
 	z := func(q float64) float64 { return math.Sqrt2 * math.Erfinv(2*q-1) }
 	at := z(q)

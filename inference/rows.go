@@ -31,7 +31,8 @@ func (b *Bounds) width(q float64, v uint64) uint64 {
 	}
 }
 
-// Beyond reports whether a quantile is among the values beyond the last bound, of which it is only known that they are higher.
+// Beyond reports whether a quantile is among the values beyond the last bound, of which it is only known that they are
+// higher.
 func (s *Summary) Beyond(q float64) bool {
 	return s.Bounds != nil && float64(s.Count)-float64(s.Bounds.Open) < math.Ceil(q*float64(s.Count))
 }
@@ -89,8 +90,8 @@ type LinkStats struct {
 	At    int64  // time of the report that has it; of several the first
 }
 
-// InterfaceStats is the increase of an interface's counters in a window. It was not counted by packet: neither the flows in it are
-// known, nor whether a drop report was about the same packet.
+// InterfaceStats is the increase of an interface's counters in a window. It was not counted by packet: neither the
+// flows in it are known, nor whether a drop report was about the same packet.
 type InterfaceStats struct {
 	Node uint32 // that the interface is of
 	decode.Counters
@@ -112,7 +113,8 @@ func (s *InterfaceStats) Add(o *InterfaceStats) {
 	s.Counters.Add(&o.Counters)
 }
 
-// NamelessKey is where hops were whose records hold no node id. Absent is not zero: such hops are not those of node 0, and have no [HopKey].
+// NamelessKey is where hops were whose records hold no node id. Absent is not zero: such hops are not those of node 0,
+// and have no [HopKey].
 type NamelessKey struct {
 	Exporter decode.Addr // zero for packets of the network
 	Position uint8       // in the list of hops of their report, from 1; 0, with no exporter, stands for all that had no place
@@ -176,8 +178,8 @@ func (k StrayKey) String() string {
 	return fmt.Sprintf("rule %s: the way leaves those that are allowed behind node %d", k.Rule, k.Node)
 }
 
-// Stray counts the flows of a window that take a way which their policy does not allow. One of them is the example: the one with the
-// least key.
+// Stray counts the flows of a window that take a way which their policy does not allow. One of them is the example: the
+// one with the least key.
 type Stray struct {
 	StrayKey
 	Flows uint64         // that break the rule so
@@ -195,7 +197,8 @@ type FlowSight struct {
 	Packets, Octets uint64 // that these stand for; Octets is 0 where it is not known
 	First, Last     int64  // times of the first and the last packet of flow records, by the exporter's clock; 0 where they are not known
 
-	// Time of packets since the node that put telemetry into them, by the clocks of the two, in ns. There are no quantiles of it.
+	// Time of packets since the node that put telemetry into them, by the clocks of the two, in ns. There are no
+	// quantiles of it.
 	Delayed            uint64 // packets that the mean is of; 0 where no delay is known
 	DelaySum           uint64 // of these packets
 	DelayMin, DelayMax uint64 // DelayMin is above DelayMax where neither is known

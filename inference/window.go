@@ -2,8 +2,8 @@ package inference
 
 import "github.com/hopscope/hopscope/decode"
 
-// Window is the result of one interval from Start to End, merged over all shards: the input of the detectors and of the stored
-// series. Latencies are nanoseconds, queues bytes, utilisation a ratio.
+// Window is the result of one interval from Start to End, merged over all shards: the input of the detectors and of the
+// stored series. Latencies are nanoseconds, queues bytes, utilisation a ratio.
 type Window struct {
 	Start, End int64  // ns since 1970; End is excluded
 	Reports    uint64 // that were counted in it
@@ -44,8 +44,8 @@ type HopKey struct {
 	Other    bool   // stands for all hops that had no place in the table
 }
 
-// Summary holds the figures that are kept of a distribution. Quantiles are within the relative error that sketches/doc.go states; Max
-// is within the same.
+// Summary holds the figures that are kept of a distribution. Quantiles are within the relative error that
+// sketches/doc.go states; Max is within the same.
 type Summary struct {
 	Count              uint64 // values
 	P50, P90, P99, Max uint64 // in the unit of the values
@@ -107,7 +107,8 @@ type FlowPath struct {
 	Confidence float64  // probability that the path is used
 }
 
-// FlowPaths are paths of which some are used, but the digests do not distinguish them. If it is one, it may be used or not.
+// FlowPaths are paths of which some are used, but the digests do not distinguish them. If it is one, it may be used or
+// not.
 type FlowPaths struct {
 	Paths [][]uint32 // ids of their nodes, first hop first
 	Share float64    // of the flow's packets that take one of them
@@ -135,7 +136,8 @@ type PathValue struct {
 	Summary
 }
 
-// FrequentValue is a value that many digests of one hop of a flow carry. The share of the digests that carry it is between two bounds.
+// FrequentValue is a value that many digests of one hop of a flow carry. The share of the digests that carry it is
+// between two bounds.
 type FrequentValue struct {
 	Value       float64 // of the quantity that [FlowStats.Frequent] names
 	Least, Most float64 // share of the digests, 0 to 1

@@ -37,8 +37,8 @@ func (s *Exact[T]) Sorted() []T {
 	return s.v
 }
 
-// Quantile returns the smallest value whose rank is at least q: 0 for the smallest, 1 for the largest. It is zero if there is no
-// value.
+// Quantile returns the smallest value whose rank is at least q: 0 for the smallest, 1 for the largest. It is zero if
+// there is no value.
 func (s *Exact[T]) Quantile(q float64) (v T) {
 	if len(s.v) == 0 {
 		return v
@@ -62,8 +62,8 @@ func (s *Exact[T]) Rank(v T) float64 {
 	return float64(n) / float64(len(s.v))
 }
 
-// Ranks returns how many values are smaller than v, and how many are not larger. With equal values in the stream, any rank between
-// the two is a right answer for v.
+// Ranks returns how many values are smaller than v, and how many are not larger. With equal values in the stream, any
+// rank between the two is a right answer for v.
 func (s *Exact[T]) Ranks(v T) (less, notMore int) {
 	a := s.Sorted()
 	less, _ = slices.BinarySearch(a, v)

@@ -8,7 +8,8 @@ const (
 	minHugeBytes = 2 * pageBytes
 )
 
-// MakeHuge is make([]T, n), in huge pages where the slice is large and the system has them. It is for tables that are read at random.
+// MakeHuge is make([]T, n), in huge pages where the slice is large and the system has them. It is for tables that are
+// read at random.
 //
 // A table of a gigabyte has a quarter of a million pages of 4 KiB, far more than a core caches addresses of. Nearly
 // every access misses the cache and then waits for a walk through the page tables as well. With pages of 2 MiB that

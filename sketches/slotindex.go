@@ -7,13 +7,15 @@ const NoSlot = ^uint32(0)
 
 // SlotIndex maps hashes to the slots of a table, such as a flow table or a top-k list. The caller compares keys.
 //
-// It is open addressing with linear probing over cells of 8 bytes, which hold a 32-bit tag and a slot number. The tag is the
-// upper half of the hash. It decides where a key is looked for first and, but for one chance in 2³² a cell, whether a slot is
-// the right one. So a look-up reads one cache line of the index and nothing of entries that it does not want. Deletion shifts
-// back what came behind (Knuth, TAOCP 3, §6.4, algorithm R): there are no tombstones, and look-ups do not slow down with age.
+// It is open addressing with linear probing over cells of 8 bytes, which hold a 32-bit tag and a slot number. The tag
+// is the upper half of the hash. It decides where a key is looked for first and, but for one chance in 2³² a cell,
+// whether a slot is the right one. So a look-up reads one cache line of the index and nothing of entries that it does
+// not want. Deletion shifts back what came behind (Knuth, TAOCP 3, §6.4, algorithm R): there are no tombstones, and
+// look-ups do not slow down with age.
 //
-// Look-ups read at most [SlotReach] cells, because no slot lies farther from where it is looked for first: what would have to is not
-// inserted. With well-mixed hashes that does not happen; with hashes that a sender chose, it bounds the work.
+// Look-ups read at most [SlotReach] cells, because no slot lies farther from where it is looked for first: what would
+// have to is not inserted. With well-mixed hashes that does not happen; with hashes that a sender chose, it bounds the
+// work.
 type SlotIndex struct {
 	cells []slotCell
 }
@@ -27,8 +29,8 @@ func (c slotCell) slot() uint32 { return uint32(c) - 1 }
 // NewSlotIndex returns an index for at most n slots.
 func NewSlotIndex(n int) SlotIndex { return SlotIndex{cells: MakeHuge[slotCell](SlotCells(n))} }
 
-// SlotCells is the number of 8-byte cells that an index for n slots needs. A third stays empty, so that a look-up passes 2 cells
-// on average if the slot is there, and 5 if it is not.
+// SlotCells is the number of 8-byte cells that an index for n slots needs. A third stays empty, so that a look-up
+// passes 2 cells on average if the slot is there, and 5 if it is not.
 func SlotCells(n int) int { return n + n/2 + 8 }
 
 // SlotTag returns the part of a hash that an index keeps.
@@ -39,12 +41,12 @@ func (x *SlotIndex) home(tag uint32) int {
 	return int(hi)
 }
 
-// SlotReach is the most cells that a look-up reads. In a table as full as it gets, the longest run of a billion slots with random
-// tags is some 300 cells long.
+// SlotReach is the most cells that a look-up reads. In a table as full as it gets, the longest run of a billion slots
+// with random tags is some 300 cells long.
 const SlotReach = 1024
 
-// First returns the slot of the cell where a tag is looked for first, if it has the tag; otherwise NoSlot. Find looks on. It is small
-// enough to be inlined.
+// First returns the slot of the cell where a tag is looked for first, if it has the tag; otherwise NoSlot. Find looks
+// on. It is small enough to be inlined.
 func (x *SlotIndex) First(tag uint32) uint32 {
 	if c := x.cells[x.home(tag)]; c.tag() == tag {
 		return c.slot() // NoSlot of an empty cell
@@ -52,8 +54,8 @@ func (x *SlotIndex) First(tag uint32) uint32 {
 	return NoSlot
 }
 
-// Find returns the position of the next cell with the tag behind position at, and its slot; NoSlot if there is no more. Start with at =
-// -1.
+// Find returns the position of the next cell with the tag behind position at, and its slot; NoSlot if there is no more.
+// Start with at = -1.
 func (x *SlotIndex) Find(tag uint32, at int) (pos int, slot uint32) {
 	cells := x.cells
 	home := x.home(tag)

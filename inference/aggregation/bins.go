@@ -138,7 +138,8 @@ func (l *layout) addBin(s []byte, code uint16, r *kll.Rand) {
 	}
 }
 
-// insert makes a bin for a new code, for which two others may have to share one. It fails if they weigh too much together.
+// insert makes a bin for a new code, for which two others may have to share one. It fails if they weigh too much
+// together.
 func (l *layout) insert(s []byte, code uint16, r *kll.Rand) bool {
 	n := int(s[usedAt])
 	at := 0

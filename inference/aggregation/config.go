@@ -31,8 +31,8 @@ type Config struct {
 	Bytes int // of one sketch, 32 to 1024
 	Hops  int // sketches of flows and hops, of all flows together
 
-	// Panes is the number of sketches of a hop, used in turn: 1 for one that is never emptied, up to 16. A pane is full after
-	// PaneTime, on the same clock for all flows, or after PaneDigests digests of the hop.
+	// Panes is the number of sketches of a hop, used in turn: 1 for one that is never emptied, up to 16. A pane is full
+	// after PaneTime, on the same clock for all flows, or after PaneDigests digests of the hop.
 	Panes       int
 	PaneTime    time.Duration
 	PaneDigests uint32

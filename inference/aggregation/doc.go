@@ -40,9 +40,10 @@
 // utilisation of its own link, at random, to a code of a few bits. It writes that code if it is larger than the one in
 // the digest. Which switch wrote it remains unknown.
 //
-// With the code of [UtilizationCode], a digest of 8 bits gives the utilisation within 5.1 %. On average the values are right, as
-// long as all switches use the same hash of the packet id to round; see [github.com/hopscope/hopscope/decode/pint.Levels]. How a
-// switch averages the utilisation of its link is [github.com/hopscope/hopscope/decode/pint.Line].
+// With the code of [UtilizationCode], a digest of 8 bits gives the utilisation within 5.1 %. On average the values are
+// right, as long as all switches use the same hash of the packet id to round; see
+// [github.com/hopscope/hopscope/decode/pint.Levels]. How a switch averages the utilisation of its link is
+// [github.com/hopscope/hopscope/decode/pint.Line].
 //
 // A [FlowLoad] covers a window of time in four panes of equal length, and answers with the largest and the mean value
 // of the window. The mean is right on average. The largest value is too high by up to the distance between two codes,

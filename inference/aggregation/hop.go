@@ -20,8 +20,8 @@ type Hop struct {
 	shared  bool    // some bins hold more than their own code
 }
 
-// Hop returns what is known of a flow's hop at the time now. It is not ok if no digest came, or none within the window that the panes
-// cover.
+// Hop returns what is known of a flow's hop at the time now. It is not ok if no digest came, or none within the window
+// that the panes cover.
 func (p *Pool) Hop(f *Flow, hop int, now int64) (h Hop, ok bool) {
 	if hop < 1 || hop > MaxHops {
 		return h, false
@@ -99,7 +99,8 @@ func (h *Hop) Quantile(q float64) float64 {
 	return h.Max
 }
 
-// half returns half of the distance, in codes, from an entry to its nearer neighbour. It is 0 if no code lies between them.
+// half returns half of the distance, in codes, from an entry to its nearer neighbour. It is 0 if no code lies between
+// them.
 func (h *Hop) half(i int) float64 {
 	gap := uint16(math.MaxUint16)
 	if i > 0 {
@@ -120,9 +121,9 @@ type Value struct {
 	Count, Error uint64
 }
 
-// Frequent appends the values that may be those of more than the given share of all digests, the most frequent first. In a
-// pool of kind [Frequent], no such value is missing if the share is at least 1 over the number of counters. In one of kind
-// [Quantiles], counts are right on average as long as codes have bins of their own, and Error is 0.
+// Frequent appends the values that may be those of more than the given share of all digests, the most frequent first.
+// In a pool of kind [Frequent], no such value is missing if the share is at least 1 over the number of counters. In one
+// of kind [Quantiles], counts are right on average as long as codes have bins of their own, and Error is 0.
 func (h *Hop) Frequent(dst []Value, share float64) []Value {
 	from := len(dst)
 	for _, e := range h.entries {

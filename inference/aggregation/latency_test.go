@@ -92,7 +92,8 @@ func TestRanksAreUnbiased(t *testing.T) {
 		var all sketches.Exact[uint32]
 		for i := range codes {
 			codes[i] = uint32(math.Exp(rng.NormFloat64()*.3)*100) % (1 << c.bits)
-			// A weight that comes to its end, alone: its bin will never be shared, which would be a rare event of much weight.
+			// A weight that comes to its end, alone: its bin will never be shared, which would be a rare event of much
+			// weight.
 			if c.digests > 1<<16 && (i%3 == 0 || codes[i] > 85 && codes[i] < 115) {
 				codes[i] = 100
 			}
@@ -142,7 +143,8 @@ func TestRanksAreUnbiased(t *testing.T) {
 	}
 }
 
-// spaceSaving is the algorithm Space-Saving as published (Metwally, Agrawal and El Abbadi, ICDT 2005): the counters by code.
+// spaceSaving is the algorithm Space-Saving as published (Metwally, Agrawal and El Abbadi, ICDT 2005): the counters by
+// code.
 type spaceSaving map[uint16]uint64
 
 func (s spaceSaving) add(code uint16, counters int) {

@@ -49,8 +49,8 @@ type FlowLoad struct {
 	sum   [panes]float64
 }
 
-// Load is the utilisation in the digests of a flow over the last window. It covers between three and four of the window's four
-// panes. A utilisation of 1 is a full link; it is more than 1 where packets queue.
+// Load is the utilisation in the digests of a flow over the last window. It covers between three and four of the
+// window's four panes. A utilisation of 1 is a full link; it is more than 1 where packets queue.
 type Load struct {
 	Count           uint64
 	Last, Mean, Max float64
@@ -77,8 +77,8 @@ func NewLoadTracker(c LoadConfig, code pint.Code) (*LoadTracker, error) {
 // Decode returns the utilisation that a code stands for.
 func (t *LoadTracker) Decode(code uint32) float64 { return t.values[min(int(code), len(t.values)-1)] }
 
-// Add notes the digest of a packet that came at the time now, in nanoseconds. A digest that comes late is counted as if it
-// had come in time. Add returns false, and notes nothing, if the code has more bits than the tracker's codes.
+// Add notes the digest of a packet that came at the time now, in nanoseconds. A digest that comes late is counted as if
+// it had come in time. Add returns false, and notes nothing, if the code has more bits than the tracker's codes.
 func (t *LoadTracker) Add(f *FlowLoad, code uint32, now int64) bool {
 	if int(code) >= len(t.values) {
 		return false

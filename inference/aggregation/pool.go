@@ -16,8 +16,8 @@ type Code interface {
 // inline is how many hops of a flow are found without a search. Those beyond are found by going from block to block.
 const inline = 6
 
-// Flow holds the places of the sketches of one flow in a [Pool]. The zero value is a flow without digests. When a flow ends, its
-// sketches are given back with [Pool.Free].
+// Flow holds the places of the sketches of one flow in a [Pool]. The zero value is a flow without digests. When a flow
+// ends, its sketches are given back with [Pool.Free].
 type Flow struct {
 	blocks [inline]uint32
 	more   uint32 // block of the first hop beyond these, 0 if there is none

@@ -72,8 +72,8 @@ func (c *Cause) describe(g *Grouper, w *Window) {
 	}
 }
 
-// outlet makes the interface of a node that alone has a long queue an explanation, if all that waits besides waits for that node. It may be seen
-// after the queues before it, and was no explanation of them then, since hosts are behind it.
+// outlet makes the interface of a node that alone has a long queue an explanation, if all that waits besides waits for
+// that node. It may be seen after the queues before it, and was no explanation of them then, since hosts are behind it.
 func (c *Cause) outlet(s *Scene, m Map) {
 	const waits = Slow | Queues | More | Drops
 	e, _ := s.best(c.Fits)
@@ -95,7 +95,8 @@ func (c *Cause) outlet(s *Scene, m Map) {
 	}
 }
 
-// narrowest returns the interface in the place of its node that explains the evidence nearly as well, if evidence is at that interface.
+// narrowest returns the interface in the place of its node that explains the evidence nearly as well, if evidence is at
+// that interface.
 func (c *Cause) narrowest(s *Scene, e inference.Element) inference.Element {
 	_, least := s.best(c.Fits)
 	most := least + math.Log(closeOdds)/nats
@@ -112,7 +113,8 @@ func (c *Cause) narrowest(s *Scene, e inference.Element) inference.Element {
 	return out
 }
 
-// member returns the one of several links between two nodes that the evidence names, if it names one alone: by itself, or by its interfaces.
+// member returns the one of several links between two nodes that the evidence names, if it names one alone: by itself,
+// or by its interfaces.
 func (c *Cause) member(e inference.Element, m Map) inference.Element {
 	if e.Kind != inference.LinkElement || e.EgressIf != 0 || e.PeerIf != 0 {
 		return e
@@ -181,7 +183,8 @@ func (s *Scene) rival(fits []Fit, e inference.Element, m Map) (p float64, next i
 	return p / sum, next, second / sum
 }
 
-// samePlace reports whether one of two elements is a link and the other one of its interfaces, or part of the same exporter.
+// samePlace reports whether one of two elements is a link and the other one of its interfaces, or part of the same
+// exporter.
 func samePlace(a, b inference.Element, m Map) bool {
 	if a.Kind > b.Kind {
 		a, b = b, a
@@ -417,8 +420,8 @@ type explanation func(r *around, a *Alone, m Map, add adder)
 // adder takes an element and the way in which it explains the finding.
 type adder = func(inference.Element, Way)
 
-// explanations are all of them, in the order in which their elements are added; only the first 2 maxFits elements count. What the ways
-// weigh stands in faults.go.
+// explanations are all of them, in the order in which their elements are added; only the first 2 maxFits elements
+// count. What the ways weigh stands in faults.go.
 var explanations = []explanation{
 	(*around).sameFlow,
 	(*around).interfaceOfNode,
@@ -433,8 +436,8 @@ var explanations = []explanation{
 	(*around).sameMoment,
 }
 
-// more adds the elements that explain a finding by what happens around it. A latency of a node counts as another sort of finding where
-// nodes may have written forged digests, which carry wrong latencies, too.
+// more adds the elements that explain a finding by what happens around it. A latency of a node counts as another sort
+// of finding where nodes may have written forged digests, which carry wrong latencies, too.
 func (r *around) more(a *Alone, s *Scene) []Fit {
 	f := &a.Finding
 	of := sortOf(f)
@@ -557,7 +560,8 @@ func (r *around) forgedDigests(a *Alone, _ Map, add adder) {
 	}
 }
 
-// followsRoot adds the elements of causes from which a finding follows: those that its packets come from, or those elsewhere if there are none.
+// followsRoot adds the elements of causes from which a finding follows: those that its packets come from, or those
+// elsewhere if there are none.
 func (r *around) followsRoot(a *Alone, m Map, add adder) {
 	for i := range r.roots {
 		if x := &r.roots[i]; x.downstream(a, m) {

@@ -33,8 +33,9 @@
 // which it can have begun itself. It is also compared with a change of many paths in that time, which is remembered for
 // it beyond its end.
 //
-// A finding that nothing goes with stands for itself, without a cause. It joins one later if something comes that goes with
-// it. Evidence never changes its cause, and causes are never merged, so that an id means the same from its start to its end.
+// A finding that nothing goes with stands for itself, without a cause. It joins one later if something comes that goes
+// with it. Evidence never changes its cause, and causes are never merged, so that an id means the same from its start
+// to its end.
 //
 // # What follows from what
 //
@@ -44,10 +45,10 @@
 // cases. An exporter that is no node of the network, such as a host that sends probes, joins a change of paths if it
 // fell silent then. So does a flow that is seen at one node alone and changes its way at that moment.
 //
-// The direction of packets decides what follows from a place where they queue or get lost. Behind it they are fewer as long as
-// that lasts, whenever that shows, and those that waited come together and wait once more. Before it, where packets of many
-// senders come together, links carry more; an interface that carries more is seldom why. Two findings at one place behind a
-// cause are rather one of that place.
+// The direction of packets decides what follows from a place where they queue or get lost. Behind it they are fewer as
+// long as that lasts, whenever that shows, and those that waited come together and wait once more. Before it, where
+// packets of many senders come together, links carry more; an interface that carries more is seldom why. Two findings
+// at one place behind a cause are rather one of that place.
 //
 // # Bounds
 //

@@ -9,8 +9,8 @@ import (
 
 // Map is the known topology: the nodes behind the interfaces of a node, as the paths of flows showed them.
 type Map interface {
-	// Peers returns the nodes behind an interface, usually one; none where they are unknown. Of a hop without an interface it returns
-	// all neighbours of the node.
+	// Peers returns the nodes behind an interface, usually one; none where they are unknown. Of a hop without an
+	// interface it returns all neighbours of the node.
 	Peers(h inference.HopKey) []uint32
 	// Interfaces returns the interfaces of a node with a known neighbour.
 	Interfaces(node uint32) []inference.HopKey
@@ -95,8 +95,8 @@ func ofFlow(f *inference.Finding) bool {
 	return f.Element.Kind == inference.FlowElement && (f.Kind == inference.HighLatency || f.Kind == inference.LowLatency)
 }
 
-// passes reports whether the hops that a finding names beside its element are those that packets pass, and not those that flows
-// moved to.
+// passes reports whether the hops that a finding names beside its element are those that packets pass, and not those
+// that flows moved to.
 func passes(f *inference.Finding) bool { return f.Kind == inference.StrangeDigests || ofFlow(f) }
 
 // fits returns the elements that can explain a finding of a sort, in their order.
@@ -122,8 +122,8 @@ func fits(f *inference.Finding, s *Scene, of Sort) []Fit {
 			add(inference.ElementOfNode(e.Node), NodeOfHop)
 		}
 	case inference.NodeElement:
-		// Full queues have findings of their own, and the node is what drops packets for another reason. So it is with the node that
-		// sends flows another way.
+		// Full queues have findings of their own, and the node is what drops packets for another reason. So it is with
+		// the node that sends flows another way.
 		if f.Kind != inference.PacketDrops && f.Kind != inference.PathChanged {
 			for _, h := range first(m.Interfaces(e.Node), maxFits/2) {
 				add(inference.ElementOfHop(h), HopOfNode)

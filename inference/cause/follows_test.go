@@ -63,7 +63,8 @@ func TestDownstream(t *testing.T) {
 	}
 }
 
-// TestFewerOnTheWay: where packets of a flow vanish, the interfaces on its way carry less, and it may take a while to see.
+// TestFewerOnTheWay: where packets of a flow vanish, the interfaces on its way carry less, and it may take a while to
+// see.
 func TestFewerOnTheWay(t *testing.T) {
 	const flow = "flow 10.0.0.1:1 > 10.0.0.2:2 tcp"
 	for place, want := range map[string][]string{"interface 5:6": {flow + ": black-hole 2"}, "interface 8:6": nil} {
@@ -160,8 +161,9 @@ func TestFarApart(t *testing.T) {
 	}
 }
 
-// TestFoundLate: what many flows bring to where they moved shows slowly, and is found when none moves any more. It began with the change of their
-// paths, by as much as it may have begun before it was found. What begins when it is found has nothing to do with that change.
+// TestFoundLate: what many flows bring to where they moved shows slowly, and is found when none moves any more. It
+// began with the change of their paths, by as much as it may have begun before it was found. What begins when it is
+// found has nothing to do with that change.
 func TestFoundLate(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -404,8 +404,8 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// TestSlowFlows: flows that are slow at a hop wait for findings of the hop itself, and are evidence of the same cause then. Two of
-// them are a cause without it; one alone is none.
+// TestSlowFlows: flows that are slow at a hop wait for findings of the hop itself, and are evidence of the same cause
+// then. Two of them are a cause without it; one alone is none.
 func TestSlowFlows(t *testing.T) {
 	slow := func(s *stage, flow string) {
 		id := s.starts(at(inference.HighLatency, flow))
@@ -437,7 +437,8 @@ func TestSlowFlows(t *testing.T) {
 	s.want("interface 3:4: high-latency 2")
 }
 
-// TestFlowsOfCause: a cause remembers each flow of its evidence once, maxFlows of them, and no flow where a finding names none.
+// TestFlowsOfCause: a cause remembers each flow of its evidence once, maxFlows of them, and no flow where a finding
+// names none.
 func TestFlowsOfCause(t *testing.T) {
 	flow := func(i int) decode.FlowKey {
 		return decode.FlowKey{Src: decode.Addr{15: byte(i)}, Dst: decode.Addr{15: 1}, SrcPort: uint16(1000 + i), DstPort: 80, Proto: 6, IPVersion: 4}

@@ -143,8 +143,8 @@ func places(e inference.Element, m Map) []place {
 type Scene struct {
 	Map   Map
 	Shown map[inference.Element]Signs // of open findings, and of those that ended a short time ago
-	// Seen returns the signs that an element could show in this window: an interface with packets that was judged, the reports of a
-	// node.
+	// Seen returns the signs that an element could show in this window: an interface with packets that was judged, the
+	// reports of a node.
 	Seen func(inference.Element) Signs
 	// offered is given each element that is thought of for a finding, once for each way; nil where nothing counts them.
 	offered func(f *inference.Finding, o Offer)
@@ -173,7 +173,8 @@ func (s *Scene) mute(node uint32) bool {
 	return len(all) > 0 && !slices.ContainsFunc(first(all, mostPlaces), func(h inference.HopKey) bool { return s.Seen(inference.ElementOfHop(h)) != 0 })
 }
 
-// Observation counts the places of one sort: those that show a sign, all of them, and those that do not show it although they would.
+// Observation counts the places of one sort: those that show a sign, all of them, and those that do not show it
+// although they would.
 type Observation struct{ Shown, Of, absent int }
 
 // Observe counts the signs at the places of an element. An interface counts if it reports or shows something. The signs

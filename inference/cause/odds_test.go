@@ -8,7 +8,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// TestDistinguished: a cause says which element at another place explains its evidence nearly as well, and says nothing where none does.
+// TestDistinguished: a cause says which element at another place explains its evidence nearly as well, and says nothing
+// where none does.
 func TestDistinguished(t *testing.T) {
 	lat, que, dro := inference.HighLatency, inference.HighQueue, inference.PacketDrops
 	for _, tt := range []struct {

@@ -37,8 +37,8 @@ func (p *problem) cost(set []int) float64 {
 	return sum
 }
 
-// best returns the set of at most mostTogether elements of the least cost, the first of equal ones. It goes on from there with one element more,
-// or another one in the place of one, as long as that saves anything.
+// best returns the set of at most mostTogether elements of the least cost, the first of equal ones. It goes on from
+// there with one element more, or another one in the place of one, as long as that saves anything.
 func (p *problem) best() (set []int, cost float64) {
 	cost = p.cost(nil)
 	var try func(from int, chosen []int)

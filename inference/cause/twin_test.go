@@ -13,8 +13,9 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// twinStep is [Grouper.Step] with plain lists: it looks at all that there is each time, and picks what saves most by looking for it.
-// What findings can be explained by, what elements cost, and what a cause is called, it takes from where Step takes it.
+// twinStep is [Grouper.Step] with plain lists: it looks at all that there is each time, and picks what saves most by
+// looking for it. What findings can be explained by, what elements cost, and what a cause is called, it takes from
+// where Step takes it.
 func twinStep(g *Grouper, w *Window) {
 	g.Windows++
 	for _, c := range g.Causes {

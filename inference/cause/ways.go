@@ -147,7 +147,8 @@ func Lengths() (out []uint64) {
 // nats are those of a misfit of 1: of an interface, whose price is 2, one in 1,100 is the cause of something.
 const nats = 3.5
 
-// misfit is the negative logarithm of a share, with one case added to both sides (Laplace's rule of succession). Of what never was it is that of a half.
+// misfit is the negative logarithm of a share, with one case added to both sides (Laplace's rule of succession). Of
+// what never was it is that of a half.
 func misfit(right, of int) float64 { return -math.Log((float64(right)+1)/(float64(of)+2)) / nats }
 
 var misfits = func() (out [NumWays][NumSorts]float64) {

@@ -4,10 +4,10 @@ package cause
 //
 //	hopscope-bench findings ways --seed 501 --seeds 5
 //
-// in the emulated network of bench/findings, all faults of its table and failures of nodes, and in the half of the scenarios of
-// bench/findings/world that may be tuned on, with seed 501. For every finding that began during a fault, each element that was
-// thought of is counted once for each way, and is right if the fault happened to it: to a link and not to its interfaces, or the other
-// way round.
+// in the emulated network of bench/findings, all faults of its table and failures of nodes, and in the half of the
+// scenarios of bench/findings/world that may be tuned on, with seed 501. For every finding that began during a fault,
+// each element that was thought of is counted once for each way, and is right if the fault happened to it: to a link
+// and not to its interfaces, or the other way round.
 
 // later is how late the findings of one fault began after the one before, longest last.
 var later = []lateness{

@@ -2,8 +2,9 @@ package detect
 
 import "github.com/hopscope/hopscope/inference/state"
 
-// An operator may state that the values of a finding are normal now. Its level is the usual one at once, and so is everything between
-// the former level and the farthest value that the finding saw. So what comes and goes is accepted together with what stays.
+// An operator may state that the values of a finding are normal now. Its level is the usual one at once, and so is
+// everything between the former level and the farthest value that the finding saw. So what comes and goes is accepted
+// together with what stays.
 
 // accepted is the range of each statistic that is accepted, as logarithms; both ends are 0 where none is.
 type accepted [statistics][2]float32

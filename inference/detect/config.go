@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Config configures how values are compared and time is counted. Hops that are fed with different configurations do not mix.
+// Config configures how values are compared and time is counted. Hops that are fed with different configurations do not
+// mix.
 type Config struct {
 	Floor    float64       // added to every value before its logarithm: what lies far below it is all the same
 	Window   time.Duration // length of a window; an hour and a day are counted in windows
@@ -44,8 +45,8 @@ func Utilization(window time.Duration) Config {
 	return c
 }
 
-// loss is the configuration for shares of packets that got lost, one value a window, of which only a rise is a finding. A thousandth is
-// added to it.
+// loss is the configuration for shares of packets that got lost, one value a window, of which only a rise is a finding.
+// A thousandth is added to it.
 func loss(window time.Duration) Config {
 	c := Latency(window)
 	c.Floor, c.Single, c.Idle, c.Rising = .001, true, true, true

@@ -51,8 +51,8 @@ func TestFaultsTrainNothing(t *testing.T) {
 	}
 }
 
-// TestReturnIsNoFinding has a fault that lasts until its level is the usual one. When the hop is as before again, that is an end and
-// nothing else; when the fault comes again, it is a finding.
+// TestReturnIsNoFinding has a fault that lasts until its level is the usual one. When the hop is as before again, that
+// is an end and nothing else; when the fault comes again, it is a finding.
 func TestReturnIsNoFinding(t *testing.T) {
 	for hop := range uint64(5) {
 		for _, factor := range []float64{4, .25} {

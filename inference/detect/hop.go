@@ -87,8 +87,9 @@ type Finding struct {
 	Adopted   bool      // it lasted so long that its level is the usual one now
 }
 
-// Late returns how many windows before the one that it was found in the change may have begun. A mean follows a step late, and a contrast of two means
-// is the greatest after the time that this gives. It is 0 of a change that the window itself shows.
+// Late returns how many windows before the one that it was found in the change may have begun. A mean follows a step
+// late, and a contrast of two means is the greatest after the time that this gives. It is 0 of a change that the window
+// itself shows.
 func (f *Finding) Late() uint64 {
 	if f.Cause != Rise && f.Cause != Fall {
 		return 0
@@ -280,7 +281,8 @@ func (h *Hop) thin() Event {
 	return h.addUninformative(false)
 }
 
-// addUninformative counts a window with too few values for the open finding, and ends the finding after a while, or when the hop is silent.
+// addUninformative counts a window with too few values for the open finding, and ends the finding after a while, or
+// when the hop is silent.
 func (h *Hop) addUninformative(silent bool) Event {
 	h.age++
 	h.calm, h.back = 0, 0
@@ -290,8 +292,8 @@ func (h *Hop) addUninformative(silent bool) Event {
 	return nothing
 }
 
-// repeat counts windows whose values are those of the window before, and reports whether they are too many for chance. A few values are the
-// same by chance wherever most packets take the same time.
+// repeat counts windows whose values are those of the window before, and reports whether they are too many for chance.
+// A few values are the same by chance wherever most packets take the same time.
 func (h *Hop) repeat(cfg *Config, w *Window) bool {
 	idle := cfg.Idle && (w.P50 == 0 || cfg.Single && w.P50 <= cfg.Floor) && (w.P99 <= cfg.Floor || cfg.Single) // one packet is as long as another
 	same := h.windows > 1 && w.P50 == h.last[P50] && (w.P99 == h.last[P99] || cfg.Single) && !idle && !cfg.Steady
@@ -417,8 +419,9 @@ func (h *Hop) adopt() {
 	h.open.Adopted = true
 }
 
-// returnToFormer reports whether a change leads back to the level that was usual before a finding lasted so long that its own level became
-// so. That is the late end of the finding and no other one: the former level is the usual one again.
+// returnToFormer reports whether a change leads back to the level that was usual before a finding lasted so long that
+// its own level became so. That is the late end of the finding and no other one: the former level is the usual one
+// again.
 func (h *Hop) returnToFormer(found *verdict) bool {
 	if !h.hasFormer {
 		return false

@@ -13,8 +13,8 @@ func rank(q, n float64) float64 { return (math.Ceil(q*n-1e-9) - .375) / (n + .25
 
 const manyValues = 2000 // of which the 99th percentile needs no correction
 
-// ofRank holds, by the number of values, the inverse of the normal quantile of the 90th percentile by nearest rank, and what
-// the 99th lacks.
+// ofRank holds, by the number of values, the inverse of the normal quantile of the 90th percentile by nearest rank, and
+// what the 99th lacks.
 var ofRank = func() (t [manyValues + 1]struct{ inverse90, lack99 float32 }) {
 	for n := 1; n <= manyValues; n++ {
 		t[n].inverse90 = float32(1 / max(normalQuantile(rank(.9, float64(n))), .5))

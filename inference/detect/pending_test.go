@@ -106,8 +106,8 @@ func TestOneHighValue(t *testing.T) {
 	}
 }
 
-// A queue of whole packets has the same 99th percentile in many windows, and in as many one that counts as empty. How often it
-// repeats itself is learnt from windows in which it could be stuck alone: chance is no standstill.
+// A queue of whole packets has the same 99th percentile in many windows, and in as many one that counts as empty. How
+// often it repeats itself is learnt from windows in which it could be stuck alone: chance is no standstill.
 func TestQuantizedQueueIsNotStuck(t *testing.T) {
 	for seed := range uint64(5) {
 		rng, r := rand.New(rand.NewPCG(seed, 9)), newRun()

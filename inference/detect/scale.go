@@ -25,8 +25,8 @@ const (
 	shapeMost  = 2.5
 )
 
-// learn takes the square of a contrast into what is usual. A side on which a hop was never seen to stray does not take the
-// first value for what is usual there.
+// learn takes the square of a contrast into what is usual. A side on which a hop was never seen to stray does not take
+// the first value for what is usual there.
 func (sc *scale) learn(square float32, b *contrast, judged, slowly bool) {
 	rate := b.rate
 	if sc.seen < enough {

@@ -6,12 +6,12 @@ import (
 	"github.com/hopscope/hopscope/inference/state"
 )
 
-// AppendState appends all that is remembered of the hop, a kilobyte for two statistics. The bytes are for ReadState of the
-// same version of this package; the caller keeps the version.
+// AppendState appends all that is remembered of the hop, a kilobyte for two statistics. The bytes are for ReadState of
+// the same version of this package; the caller keeps the version.
 func (h *Hop) AppendState(b []byte) []byte { return state.Append(b, h.Code) }
 
-// ReadState replaces what is remembered with what AppendState wrote. Other bytes are refused with a [*state.Error], and leave
-// the hop as it was.
+// ReadState replaces what is remembered with what AppendState wrote. Other bytes are refused with a [*state.Error], and
+// leave the hop as it was.
 func (h *Hop) ReadState(b []byte) error {
 	var fresh Hop
 	if err := state.Read("state of a hop", b, fresh.Code); err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestState stops a hop before any window and lets another one go on from its state, through faults of all kinds. Whatever is
-// broken in a state is refused, or gives a hop that writes the same bytes.
+// TestState stops a hop before any window and lets another one go on from its state, through faults of all kinds.
+// Whatever is broken in a state is refused, or gives a hop that writes the same bytes.
 func TestState(t *testing.T) {
 	for seed := range uint64(6) {
 		s, r := newSource(seed, 50, .5, .05), newRun()
@@ -79,8 +79,8 @@ func TestBack(t *testing.T) {
 	}
 }
 
-// TestConstant has a hop that never varied, and queues that are empty: neither is stuck. When the constant one changes, that is
-// found at once, and when it stays for an hour it is usual.
+// TestConstant has a hop that never varied, and queues that are empty: neither is stuck. When the constant one changes,
+// that is found at once, and when it stays for an hour it is usual.
 func TestConstant(t *testing.T) {
 	r := newRun()
 	for range 1000 {

@@ -19,7 +19,8 @@ const (
 	maxTableWindow = 1e7
 )
 
-// tableColumns are those that a table must have, and lowColumn one that it may have: the least value, or one below which hardly any are.
+// tableColumns are those that a table must have, and lowColumn one that it may have: the least value, or one below
+// which hardly any are.
 var tableColumns = []string{"hop", "window", "count", "p50", "p90", "p99"}
 
 const lowColumn = "min"

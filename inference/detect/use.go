@@ -32,8 +32,8 @@ type Use struct {
 	used, seen uint32  // windows of it with packets, and all
 }
 
-// pauses are the longest ones that ended by themselves: those without a finding, and those that a finding reported. Of each the whole, and
-// the part at times at which packets were expected.
+// pauses are the longest ones that ended by themselves: those without a finding, and those that a finding reported. Of
+// each the whole, and the part at times at which packets were expected.
 type pauses struct{ quiet, quietLapse, reported, reportedLapse uint32 }
 
 func (p *pauses) join(o pauses) {
@@ -47,7 +47,8 @@ const (
 	fullShare  = 63
 	mostVisits = 3
 	longPause  = 12 // windows, from which on the week is remembered
-	// expectedShare is the least share of windows with packets, in a half hour and both beside it, at which packets are expected.
+	// expectedShare is the least share of windows with packets, in a half hour and both beside it, at which packets are
+	// expected.
 	expectedShare = .9
 	leastEmpty    = .005
 )
@@ -126,7 +127,8 @@ func (u *Use) pause(cfg *Config) Event {
 // Accept makes the silence that is open the usual state, and ends its finding.
 func (u *Use) Accept() { u.open, u.usual = false, true }
 
-// unlikely reports whether the present pause is longer than chance and all pauses before it allow, by itself or at this time of the week.
+// unlikely reports whether the present pause is longer than chance and all pauses before it allow, by itself or at this
+// time of the week.
 func (u *Use) unlikely() bool {
 	before := u.longest()
 	ever := float64(u.run)*math.Log(max(float64(u.empty), leastEmpty)) < silentLimit && 2*u.run > 3*before.quiet
@@ -218,7 +220,8 @@ func (u *Use) expected() (share float64, ok bool) {
 	return share, true
 }
 
-// around returns the least share in a half hour and those beside it that were seen, since jobs do not begin on the minute.
+// around returns the least share in a half hour and those beside it that were seen, since jobs do not begin on the
+// minute.
 func (u *Use) around(at int) (share float64, visits int) {
 	visits = int(u.week[at%weekHalves] & 3)
 	share = fullShare

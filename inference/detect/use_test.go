@@ -31,8 +31,8 @@ func office(from, to, jitter float64, days int) func(*rand.Rand) pattern {
 
 func steady(p pattern) func(*rand.Rand) pattern { return func(*rand.Rand) pattern { return p } }
 
-// TestUse simulates four weeks of hops that are not passed always, and then lets them die at a time at which they are passed. Beside
-// the profile stands the rule of before, which knows no week and no long pause.
+// TestUse simulates four weeks of hops that are not passed always, and then lets them die at a time at which they are
+// passed. Beside the profile stands the rule of before, which knows no week and no long pause.
 func TestUse(t *testing.T) {
 	for _, x := range []struct {
 		name   string

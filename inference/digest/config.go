@@ -17,13 +17,15 @@ type Config struct {
 	// SprayBytes is the memory of one shard for digests of flows that use several paths at once. 0 keeps none.
 	SprayBytes int64
 
-	// Ends returns at which sets of nodes, as numbered in prior.Config, a flow's packets enter and leave the network, 0 if that
-	// is not known. It may be nil.
+	// Ends returns at which sets of nodes, as numbered in prior.Config, a flow's packets enter and leave the network, 0
+	// if that is not known. It may be nil.
 	Ends func(*decode.FlowKey) (ingress, egress uint16)
 
-	// Base is added to the ids of nodes in results, which are below it: digests are hashes of the ids that nodes use themselves.
+	// Base is added to the ids of nodes in results, which are below it: digests are hashes of the ids that nodes use
+	// themselves.
 	Base uint32
-	// Read makes the function that reports whether a report with a digest is from the network of the models. It may be nil.
+	// Read makes the function that reports whether a report with a digest is from the network of the models. It may be
+	// nil.
 	Read func() func(*decode.Report) bool
 
 	// SearchIDs is the limit below which the ids of nodes that are not on the map are searched; 0 searches none.
@@ -37,8 +39,8 @@ type Plan struct {
 	Loads  []*aggregation.LoadTracker // by query; nil for those that do not ask for the utilisation
 }
 
-// keepsValues reports whether the values that a query brings are kept by flow. Those of other dynamic queries count for the hops of the
-// network alone.
+// keepsValues reports whether the values that a query brings are kept by flow. Those of other dynamic queries count for
+// the hops of the network alone.
 func keepsValues(q *pint.Query) bool {
 	switch q.Aggregation {
 	case pint.Dynamic:

@@ -100,8 +100,8 @@ func (d *Reader) shown(slot uint32) *flow {
 	return x
 }
 
-// certainty says of each hop of a known path how far digests bear it out. Of a hop that they contradict it is not known which
-// node it is.
+// certainty says of each hop of a known path how far digests bear it out. Of a hop that they contradict it is not known
+// which node it is.
 func certainty(hops []inference.FlowHop, x *flow, st *pathtrace.Status, shown int) {
 	var space [pint.MaxHops]float64
 	for i, c := range x.tracer.HopConfidence(&x.trace, shown, space[:0]) {

@@ -18,8 +18,8 @@ const (
 	mostForeignDigests = 64   // and digests of each of them
 )
 
-// WindowMemory is the most bytes that a reader takes for the digests of a window, beside those of [Stats]. A list that grew by appending
-// is 22 sixteenths of what is in it.
+// WindowMemory is the most bytes that a reader takes for the digests of a window, beside those of [Stats]. A list that
+// grew by appending is 22 sixteenths of what is in it.
 const WindowMemory = mostForeign * (int64(unsafe.Sizeof(foreign{})) + 64 + mostForeignDigests*int64(unsafe.Sizeof(foreignDigest{}))*22/16)
 
 // foreign holds the strange digests of a flow in a window. No walk over the links of the map explains them between the

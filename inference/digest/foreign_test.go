@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/internal/plain"
 )
 
-// forgeAt sends packets over spine 100 of which every second one has noise for a digest when it leaves a hop, 1 for the first. Hops behind
-// it write as they always do.
+// forgeAt sends packets over spine 100 of which every second one has noise for a digest when it leaves a hop, 1 for the
+// first. Hops behind it write as they always do.
 func (x *spraying) forgeAt(hop, n int) {
 	path := []uint32{0, 100, 1}
 	for k := range n {
@@ -54,7 +54,8 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// A flow that comes to leave the network at another switch, by packets in turn or for good, is no news within the first window.
+// A flow that comes to leave the network at another switch, by packets in turn or for good, is no news within the first
+// window.
 func TestForeignElsewhere(t *testing.T) {
 	for _, turns := range []bool{false, true} {
 		for seed := range uint64(20) {

@@ -84,7 +84,8 @@ func (i *Inferred) Trim(n int) {
 // Traces reports whether digests of the flow in a slot are traced.
 func (d *Reader) Traces(slot uint32) bool { return d.Has(slot) && d.flows[d.slots[slot]].tracer != nil }
 
-// Infer returns the path of the flow in a slot, whose digests are traced, with the statistics that [Reader.Describe] has added to.
+// Infer returns the path of the flow in a slot, whose digests are traced, with the statistics that [Reader.Describe]
+// has added to.
 func (d *Reader) Infer(slot uint32, st inference.FlowStats) InferredFlow {
 	f := InferredFlow{FlowStats: st}
 	if f.Partial && f.Confidence == 0 && !f.Sprayed() {
@@ -93,8 +94,8 @@ func (d *Reader) Infer(slot uint32, st inference.FlowStats) InferredFlow {
 	return f
 }
 
-// needed estimates how many packets it takes until each unknown hop has a digest of its own, if all have equally many. What is known
-// of links makes it fewer.
+// needed estimates how many packets it takes until each unknown hop has a digest of its own, if all have equally many.
+// What is known of links makes it fewer.
 func needed(hops []inference.FlowHop, instances int) int {
 	sum, unknown := 0.0, 0
 	for i := range hops {

@@ -11,8 +11,8 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// Parts are the parts of the digest of one report, one for each query that it answers. [Parts.Next] reads them in their order. Path,
-// OnPath and Values are the content of the part at hand; they are good until the next part is read.
+// Parts are the parts of the digest of one report, one for each query that it answers. [Parts.Next] reads them in their
+// order. Path, OnPath and Values are the content of the part at hand; they are good until the next part is read.
 type Parts struct {
 	Path   []decode.Hop // nodes of the path of the flow from now on; nil if the flow keeps its path
 	OnPath bool         // the packet counts as one on the path of the flow
@@ -86,8 +86,8 @@ func (d *Reader) Begin(p *Parts, slot uint32, r *decode.Report) {
 	}
 }
 
-// Next reads the next part and reports whether there is one. The flow has the given path, by [inference.PathID], after what the part
-// before said of it. Faults are added to the open window.
+// Next reads the next part and reports whether there is one. The flow has the given path, by [inference.PathID], after
+// what the part before said of it. Faults are added to the open window.
 func (p *Parts) Next(pathID uint64, open *window.Partial) bool {
 	p.watch()
 	p.Path, p.OnPath, p.Values = nil, false, nil
@@ -214,8 +214,8 @@ func (d *Reader) begin(x *flow, t *pathtrace.Tracer) {
 	x.tracer = t
 }
 
-// watch passes the part that was traced to the survey of errors of the map. The path of the flow is set by then, for which others may have
-// left the table and the survey.
+// watch passes the part that was traced to the survey of errors of the map. The path of the flow is set by then, for
+// which others may have left the table and the survey.
 func (p *Parts) watch() {
 	if x := p.x; p.tracer != nil && (x.watched != 0 || x.deviant || p.event != pathtrace.Verified) {
 		p.d.watch(x, p.d.slots[p.slot], p.tracer, p.r, p.value, p.event)
@@ -226,8 +226,8 @@ func (p *Parts) watch() {
 // goneAfter is the number of digests of other paths in a row after which a flow no longer takes the path that is shown.
 const goneAfter = 256
 
-// showPath returns the path that the last digest agrees with, which becomes the path of the flow. Paths that flowlets take in turn are no
-// changes: the first of them is shown, and the others beside it.
+// showPath returns the path that the last digest agrees with, which becomes the path of the flow. Paths that flowlets
+// take in turn are no changes: the first of them is shown, and the others beside it.
 func (d *Reader) showPath(x *flow) []decode.Hop {
 	x.needed, x.aside, x.away = d.readPath(x), false, 0
 	return d.hops

@@ -120,7 +120,8 @@ func TestPlanChangeOver(t *testing.T) {
 	check("with the next change", 3)
 }
 
-// A flow whose ends are known needs fewer digests. A path with other ends contradicts them, and is published all the same.
+// A flow whose ends are known needs fewer digests. A path with other ends contradicts them, and is published all the
+// same.
 func TestEnds(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))

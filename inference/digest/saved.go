@@ -32,8 +32,8 @@ func (d *Reader) Save(dst []Saved, slot uint32) []Saved {
 	return dst
 }
 
-// Resume makes known what Save gave of a flow, which has come to the table at a slot. Digests of plans that are not followed any more are
-// passed over.
+// Resume makes known what Save gave of a flow, which has come to the table at a slot. Digests of plans that are not
+// followed any more are passed over.
 func (d *Reader) Resume(slot uint32, key *decode.FlowKey, saved []Saved) {
 	if d == nil {
 		return

@@ -25,7 +25,8 @@ const (
 	sprayLongest = 1 << 16
 )
 
-// spray is the state of a flow whose digests do not come from one path: the last ones of them, and what follows from them.
+// spray is the state of a flow whose digests do not come from one path: the last ones of them, and what follows from
+// them.
 type spray struct {
 	digests     []pathmix.Digest // a ring once it is full
 	next        int
@@ -60,8 +61,8 @@ const (
 	sprayDigest = int64(unsafe.Sizeof(pathmix.Digest{}))
 )
 
-// unrest notes that digests of a flow came from no single path, and keeps those to come if that goes on. It reports whether
-// they are kept.
+// unrest notes that digests of a flow came from no single path, and keeps those to come if that goes on. It reports
+// whether they are kept.
 func (d *Reader) unrest(slot uint32, x *flow, r *decode.Report, e pathtrace.Event) bool {
 	young := false
 	if e == pathtrace.Changed {
@@ -151,8 +152,8 @@ func (p *sprays) observe(i uint32, g pathmix.Digest) {
 	}
 }
 
-// sprayed takes a digest of a flow whose digests are kept. It reports whether that is all there is to do: what a mixture of
-// paths explains is no matter for a tracer.
+// sprayed takes a digest of a flow whose digests are kept. It reports whether that is all there is to do: what a
+// mixture of paths explains is no matter for a tracer.
 func (d *Reader) sprayed(x *flow, r *decode.Report, value uint64) bool {
 	p := &d.sprays.flows[x.spray]
 	g := pathmix.Digest{Value: value, ID: r.Digest.ID, Hops: r.Digest.Hops}
@@ -188,8 +189,8 @@ func (p *spray) addUnexplained(at int64) {
 	p.first, p.last = min(p.first, at), max(p.last, at)
 }
 
-// settleSprays looks for the paths of sprayed flows at the end of a window, in a bounded time. It publishes of the others what
-// was held back.
+// settleSprays looks for the paths of sprayed flows at the end of a window, in a bounded time. It publishes of the
+// others what was held back.
 func (d *Reader) settleSprays(to *window.Partial, found func(slot uint32, at int64, nodes []decode.Hop)) {
 	p, left := &d.sprays, sprayFits
 	n := len(p.flows)
@@ -249,8 +250,8 @@ func (d *Reader) addUnexplained(f *spray, to *window.Partial) {
 	}
 }
 
-// fit looks for the paths of a flow. A result that explains little is none, nor is one with a single path, which the tracer
-// publishes.
+// fit looks for the paths of a flow. A result that explains little is none, nor is one with a single path, which the
+// tracer publishes.
 func (d *Reader) fit(f *spray, x *flow) {
 	m := d.sprays.model(x.tracer)
 	f.due = f.total + min(max(f.total, sprayFirst), sprayLongest)

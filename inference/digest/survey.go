@@ -20,8 +20,8 @@ const (
 	unwatched = 1024
 )
 
-// watch passes a digest to the survey of errors of the map, if its flow is watched, or in trouble from now on. At is where the flow
-// is among those with digests.
+// watch passes a digest to the survey of errors of the map, if its flow is watched, or in trouble from now on. At is
+// where the flow is among those with digests.
 func (d *Reader) watch(x *flow, at uint32, t *pathtrace.Tracer, r *decode.Report, value uint64, e pathtrace.Event) {
 	switch e {
 	case pathtrace.Decoded, pathtrace.Changed, pathtrace.Revised, pathtrace.Returned, pathtrace.Confirmed:

@@ -67,7 +67,8 @@ func surveyed(t *testing.T, rename bool, states ...*table) (windows []inference.
 	return windows, watched
 }
 
-// A node that calls itself otherwise is named from what shards saw, and the windows are the same whichever shard saw which flow.
+// A node that calls itself otherwise is named from what shards saw, and the windows are the same whichever shard saw
+// which flow.
 func TestSurvey(t *testing.T) {
 	make := func() *table {
 		s, _, _, _ := newPlanTable(t, func(c *Config) { c.SearchIDs = survey.DefaultIDs })

@@ -14,7 +14,8 @@ import (
 	"github.com/hopscope/hopscope/internal/plain"
 )
 
-// table is a table of flows that does with the parts of digests what a shard does, in the simplest way, and bounds nothing.
+// table is a table of flows that does with the parts of digests what a shard does, in the simplest way, and bounds
+// nothing.
 type table struct {
 	d     *Reader
 	slots map[decode.FlowKey]uint32
@@ -36,8 +37,8 @@ func newTable(t *testing.T, c Config) *table {
 	return &table{d: d, slots: map[decode.FlowKey]uint32{}}
 }
 
-// newPlanTable follows plans of the given epochs, or one of epoch 7, in a ring of 40 nodes. Tests set the ends of a flow as its
-// destination port.
+// newPlanTable follows plans of the given epochs, or one of epoch 7, in a ring of 40 nodes. Tests set the ends of a
+// flow as its destination port.
 func newPlanTable(t *testing.T, change func(c *Config), epochs ...uint8) (s *table, plans []*pint.Plan, nodes []uint32, links [][2]int32) {
 	t.Helper()
 	nodes, links = plain.Ring(40)

@@ -55,7 +55,8 @@ func (x *causes) Step(w *inference.Window) {
 	x.wires.Finish()
 }
 
-// seen returns the signs that an element could show in the present window: an interface that was judged, the reports of a node.
+// seen returns the signs that an element could show in the present window: an interface that was judged, the reports of
+// a node.
 func (x *causes) seen(e inference.Element) (signs cause.Signs) {
 	switch e.Kind {
 	case inference.InterfaceElement:

@@ -19,8 +19,8 @@ func flow(n uint32) decode.FlowKey {
 	}
 }
 
-// reported runs windows through a detector and writes down what it publishes: "window kind severity state". Causes, and evidence that is
-// published once more when it gets one, are left out.
+// reported runs windows through a detector and writes down what it publishes: "window kind severity state". Causes, and
+// evidence that is published once more when it gets one, are left out.
 func reported(t *testing.T, d *Detector, windows ...*inference.Window) []string {
 	t.Helper()
 	var out []string
@@ -392,7 +392,8 @@ func TestEventsAreNoRhythm(t *testing.T) {
 	}
 }
 
-// TestLearning holds that a hop learns until it has shown as much as its statistics need, and that a reader of the state knows it.
+// TestLearning holds that a hop learns until it has shown as much as its statistics need, and that a reader of the
+// state knows it.
 func TestLearning(t *testing.T) {
 	d := New(DefaultConfig())
 	window := func(n int64, nodes ...uint32) *inference.Window {

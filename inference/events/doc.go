@@ -80,8 +80,8 @@
 //
 // # False alarms
 //
-// The rate of findings of hops without a fault is measured by bench/findings, beside other detectors, and held by the tests of
-// package detect.
+// The rate of findings of hops without a fault is measured by bench/findings, beside other detectors, and held by the
+// tests of package detect.
 //
 // TestLossFalseAlarms, TestLossFound and TestSilence measure the same for exporters, in 1000 hours of windows of ten
 // seconds each. At a ratio of 1e-5 or none, exporters of 0.1 to 100,000 reports a window start no finding. At the ratio

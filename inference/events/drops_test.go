@@ -6,8 +6,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// TestDropsOfOnePort: a port that passes hardly a packet is named by what its node drops, as long as most of it was to leave there. One that passes more
-// of them has latencies, and its drops are those of the node.
+// TestDropsOfOnePort: a port that passes hardly a packet is named by what its node drops, as long as most of it was to
+// leave there. One that passes more of them has latencies, and its drops are those of the node.
 func TestDropsOfOnePort(t *testing.T) {
 	node := inference.ElementOfNode(7)
 	port := func(n uint32) inference.Element {

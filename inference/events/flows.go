@@ -91,8 +91,8 @@ func (x *flows) Step(w *inference.Window) {
 	})
 }
 
-// sum adds up the latencies of a flow's hops: quantiles of a sum are not sums of quantiles, but they move together. It has no values
-// where the path of the flow is not known, or more than one. way distinguishes paths.
+// sum adds up the latencies of a flow's hops: quantiles of a sum are not sums of quantiles, but they move together. It
+// has no values where the path of the flow is not known, or more than one. way distinguishes paths.
 func (x *flows) sum(f *inference.FlowStats) (sum detect.Window, way uint64) {
 	if f.Partial || f.Unsettled || f.Sprayed() || len(f.Hops) > subject.MostHops {
 		return sum, 0
@@ -124,8 +124,8 @@ func reportsLatency(f *inference.FlowStats, h *inference.FlowHop) bool {
 	return h.Latency.Count > 0 && h.Latency.Count >= f.Packets/2
 }
 
-// addWindow judges a window of a flow. A window in which its path changed, or that is of another path, is not learnt; when
-// the flow stays there it is learnt anew.
+// addWindow judges a window of a flow. A window in which its path changed, or that is of another path, is not learnt;
+// when the flow stays there it is learnt anew.
 func (x *flows) addWindow(b *busy, f *inference.FlowStats, sum detect.Window, way uint64) {
 	if !b.used {
 		b.used, b.way, b.changes = true, way, f.Changes

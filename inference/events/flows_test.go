@@ -12,7 +12,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// traffic makes windows of ten seconds of flows that cross a few hops. What a flow has too much of at a hop is added by slow.
+// traffic makes windows of ten seconds of flows that cross a few hops. What a flow has too much of at a hop is added by
+// slow.
 type traffic struct {
 	rng    *rand.Rand
 	window int64
@@ -83,8 +84,8 @@ func steady(n uint32, count uint64) (out []busyNow) {
 	return out
 }
 
-// TestFlowSlows: a flow gets slow at the last switch on its way, where it is one packet in 200 and the hop shows nothing. That is
-// one finding, which names the flow and the hop and ends, at any fault that is clear enough.
+// TestFlowSlows: a flow gets slow at the last switch on its way, where it is one packet in 200 and the hop shows
+// nothing. That is one finding, which names the flow and the hop and ends, at any fault that is clear enough.
 func TestFlowSlows(t *testing.T) {
 	for seed := range uint64(20) {
 		x := newTraffic(seed, steady(30, 500)...)
@@ -300,8 +301,8 @@ func TestFlowsBounded(t *testing.T) {
 	}
 }
 
-// TestFlowMoves: a flow that takes a longer path is not slow, and is judged anew there. One that is back at once, or whose path is not
-// known for a while, is judged as before.
+// TestFlowMoves: a flow that takes a longer path is not slow, and is judged anew there. One that is back at once, or
+// whose path is not known for a while, is judged as before.
 func TestFlowMoves(t *testing.T) {
 	for _, away := range []int64{1, 2, 400} {
 		x := newTraffic(4, steady(5, 500)...)

@@ -26,8 +26,8 @@ func (x former) Step(*inference.Window) {
 	})
 }
 
-// Inherit takes over findings that another program left open, which watched the network in the place of this one: they end
-// with the next window. Those whose ids this detector has open itself are left out.
+// Inherit takes over findings that another program left open, which watched the network in the place of this one: they
+// end with the next window. Those whose ids this detector has open itself are left out.
 func (d *Detector) Inherit(left []inference.Finding) {
 	j := d.journal
 	for i := range left {
@@ -103,7 +103,8 @@ func readVersion2(c *subject.Coder) {
 	})
 }
 
-// readFormerSeries reads what version 2 remembered of a latency or a queue. Nothing of it is of use any more but its finding.
+// readFormerSeries reads what version 2 remembered of a latency or a queue. Nothing of it is of use any more but its
+// finding.
 func readFormerSeries(c *subject.Coder) *inference.Finding {
 	var values []float64
 	var n int

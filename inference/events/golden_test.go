@@ -32,7 +32,8 @@ func line(f *inference.Finding) string {
 		f.Node, f.EgressIf, f.FlowText(), f.Exporter, f.HWID, f.Reason, f.Value, f.Baseline, f.Text)
 }
 
-// holdsFigures holds that the figures of a finding are those that it rests on: what is called high is above what is usual.
+// holdsFigures holds that the figures of a finding are those that it rests on: what is called high is above what is
+// usual.
 func holdsFigures(t *testing.T, f *inference.Finding) {
 	t.Helper()
 	switch f.Kind {

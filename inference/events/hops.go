@@ -72,8 +72,8 @@ func newHops(j *subject.Journal) *hops {
 	return &hops{Table: subject.NewTable(j, inference.HopKey.Compare, (*subject.Coder).Hop, codeHopState), uses: newUses(j), floors: map[uint32]float64{}}
 }
 
-// prepare makes the configurations of a window. Limits follow from how many statistics there are, in powers of two, so that
-// a hop more or less does not move them.
+// prepare makes the configurations of a window. Limits follow from how many statistics there are, in powers of two, so
+// that a hop more or less does not move them.
 func (x *hops) prepare(w *inference.Window) {
 	base := hopConfig(x.Journal, w)
 	for k, floor := range [statistics]float64{float64(x.Cfg.LatencyFloor), float64(x.Cfg.QueueFloor), x.Cfg.UtilizationFloor} {
@@ -91,7 +91,8 @@ func (x *hops) prepare(w *inference.Window) {
 	}
 }
 
-// hopConfig is how values of hops, flows, links and paths of probes are compared in a window. How strictly depends on how many of them there are.
+// hopConfig is how values of hops, flows, links and paths of probes are compared in a window. How strictly depends on
+// how many of them there are.
 func hopConfig(j *subject.Journal, w *inference.Window) detect.Config {
 	length := time.Duration(w.End - w.Start)
 	if length < time.Millisecond || length > time.Hour {
@@ -155,8 +156,8 @@ func (x *hops) Step(w *inference.Window) {
 	x.Stats.Hops, x.Stats.Watched = len(x.List), max(watched, x.Stats.Watched*min(len(w.Missing), 1))
 }
 
-// cover counts a hop in what was judged: one of which each statistic with values was compared. The utilisation of a hop is one value a
-// window, however few records there are.
+// cover counts a hop in what was judged: one of which each statistic with values was compared. The utilisation of a hop
+// is one value a window, however few records there are.
 func (x *hops) cover(h *hop, s *inference.HopStats, windows *[statistics]detect.Window) {
 	x.covered.Seen++
 	h.judgement = inference.NotKnown
@@ -199,8 +200,8 @@ func (x *hops) times() uint64 {
 	return (2*x.Cfg.MinRecords + median - 1) / median
 }
 
-// adapt sets the floor of a hop's latencies to that of packets that wait for each other. A hop that reports no queue has that of its
-// node.
+// adapt sets the floor of a hop's latencies to that of packets that wait for each other. A hop that reports no queue
+// has that of its node.
 func (x *hops) adapt(h *hop, node uint32) {
 	s := &h.series[latency]
 	to := h.waiting.floor(s.Floor())
@@ -215,7 +216,8 @@ func (x *hops) adapt(h *hop, node uint32) {
 	}
 }
 
-// coarsen sets the floor of values in buckets to the width of these. A value in the next bucket may have moved by nothing.
+// coarsen sets the floor of values in buckets to the width of these. A value in the next bucket may have moved by
+// nothing.
 func (x *hops) coarsen(h *hop, s *inference.HopStats) {
 	for i, v := range []*inference.Summary{latency: &s.Latency, queue: &s.Queue} {
 		if v.Bounds == nil {

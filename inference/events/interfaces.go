@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/inference/events/subject"
 )
 
-// interfaces finds interfaces whose counters show damaged or discarded packets. Devices send counters every 10 to 60 seconds, so that
-// most windows have none of an interface: that is not a window without errors.
+// interfaces finds interfaces whose counters show damaged or discarded packets. Devices send counters every 10 to 60
+// seconds, so that most windows have none of an interface: that is not a window without errors.
 type interfaces struct {
 	*subject.Table[countKey, counted]
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// countedAt lets a detector see what an interface counts in every second window, and gives the findings that it published.
+// countedAt lets a detector see what an interface counts in every second window, and gives the findings that it
+// published.
 func countedAt(d *Detector, windows int, at func(i int) (decode.Counters, bool)) (all []inference.Finding) {
 	const window = 10e9
 	for i := range windows {
@@ -29,7 +30,8 @@ func ofInterface(passed, errors, discards uint64) decode.Counters {
 	}
 }
 
-// A finding begins where an interface counts more than its settings allow, lasts as long as no counters come, and ends when they say so.
+// A finding begins where an interface counts more than its settings allow, lasts as long as no counters come, and ends
+// when they say so.
 func TestInterfaces(t *testing.T) {
 	for _, tt := range []struct {
 		name             string

@@ -11,8 +11,8 @@ import (
 	"github.com/hopscope/hopscope/inference/survey"
 )
 
-// inventory finds errors of the inventory that digests are read by. What names them remembers nothing: a window lists all flows
-// that contradict it.
+// inventory finds errors of the inventory that digests are read by. What names them remembers nothing: a window lists
+// all flows that contradict it.
 type inventory struct {
 	*subject.Table[inventoryKey, subject.Tally]
 }

@@ -19,8 +19,8 @@ func deviate(w *inference.Window, hosts int, errors ...inference.MapError) {
 
 var other = inference.MapError{Kind: inference.Foreign, Node: 914, A: 17, B: 22}
 
-// An error of the inventory starts when enough flows show it, is the only finding for their digests, and ends when the contradiction
-// ends. A restart in between changes nothing.
+// An error of the inventory starts when enough flows show it, is the only finding for their digests, and ends when the
+// contradiction ends. A restart in between changes nothing.
 func TestInventoryError(t *testing.T) {
 	cfg := DefaultConfig()
 	d := New(cfg)

@@ -213,7 +213,8 @@ func median(list []float64) float64 {
 	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
 }
 
-// slower says which direction it is that takes so much longer: the windows before the last ones say how the clocks ran until then.
+// slower says which direction it is that takes so much longer: the windows before the last ones say how the clocks ran
+// until then.
 func (l *transit) slower(period uint64, longer float64) way {
 	n := len(l.marks) - transitLeast
 	if n < 2 || !(longer > 0) {

@@ -25,7 +25,8 @@ const (
 	// shows it is fallenScore. Otherwise one in a hundred would reach it by chance.
 	fallen      = 3
 	fallenScore = 4.6
-	// calmEnd is how many windows of that are enough where losses come in bursts, of which it takes many to see that there are fewer.
+	// calmEnd is how many windows of that are enough where losses come in bursts, of which it takes many to see that
+	// there are fewer.
 	calmEnd = 60
 	// idleEnd is the number of windows without a report after which the loss is unknown.
 	idleEnd = 30

@@ -92,8 +92,8 @@ func TestFalseAlarms(t *testing.T) {
 	}
 }
 
-// TestStep finds a step to twenty times the scale of the noise at once, and its end. Queues that are mostly empty are left out:
-// twenty times nothing is nothing.
+// TestStep finds a step to twenty times the scale of the noise at once, and its end. Queues that are mostly empty are
+// left out: twenty times nothing is nothing.
 func TestStep(t *testing.T) {
 	cfg := DefaultConfig()
 	for _, noise := range noises {

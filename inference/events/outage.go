@@ -10,10 +10,11 @@ import (
 )
 
 const (
-	// fewTogether is how many exporters have to fall silent in one moment to have a cause in common, at least half of those that reported.
+	// fewTogether is how many exporters have to fall silent in one moment to have a cause in common, at least half of
+	// those that reported.
 	fewTogether = 3
-	// togetherError is the probability of the pause of each of them. Two that have nothing to do with each other make such pauses
-	// as seldom as one makes one of silenceError.
+	// togetherError is the probability of the pause of each of them. Two that have nothing to do with each other make
+	// such pauses as seldom as one makes one of silenceError.
 	togetherError = 1e-3
 )
 

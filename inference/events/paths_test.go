@@ -70,8 +70,8 @@ func wantTexts(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// TestLinkFails: flows of both directions leave a link. It is one finding, which lasts until packets pass the link again, and
-// flows that return are no further one.
+// TestLinkFails: flows of both directions leave a link. It is one finding, which lasts until packets pass the link
+// again, and flows that return are no further one.
 func TestLinkFails(t *testing.T) {
 	d := New(DefaultConfig())
 	before := func() *inference.Window { return seen(t, "1:1-2:1-3:9", "3:1-2:2-1:9", "1:2-4:1-3:9", "3:2-4:2-1:9") }
@@ -170,7 +170,8 @@ func TestFlowsAndChanges(t *testing.T) {
 	}
 }
 
-// TestSprayedIsLearnt: that flows are sent over several paths in turn is a finding for some time, and then taken as it is.
+// TestSprayedIsLearnt: that flows are sent over several paths in turn is a finding for some time, and then taken as it
+// is.
 func TestSprayedIsLearnt(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.LearnAfter = 20

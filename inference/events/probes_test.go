@@ -49,7 +49,8 @@ func newProbedPath() *probedPath {
 	return &probedPath{d: New(DefaultConfig()), rng: rand.New(rand.NewPCG(1, 29)), delay: 2e6}
 }
 
-// TestProbeFindings holds that loss, damage and delay of a path are findings, which say how much, on which path and way, and that they end.
+// TestProbeFindings holds that loss, damage and delay of a path are findings, which say how much, on which path and
+// way, and that they end.
 func TestProbeFindings(t *testing.T) {
 	for _, x := range []struct {
 		name     string
@@ -112,7 +113,8 @@ func TestProbeEpoch(t *testing.T) {
 	}
 }
 
-// TestProbeCoverage holds that what could not be judged is known: delays of a path that is young, or of which nothing comes.
+// TestProbeCoverage holds that what could not be judged is known: delays of a path that is young, or of which nothing
+// comes.
 func TestProbeCoverage(t *testing.T) {
 	p := newProbedPath()
 	p.step(1)

@@ -60,7 +60,8 @@ func (t *ratioTest) text(n *numbers) string {
 	return fmt.Sprintf("%s %s %d of %d %s since %s, %s", t.subject, t.verb, n.lost, n.total(), t.of, clock(n.since), inference.Percent(n.ratio(), 3))
 }
 
-// judgeRatio weighs what was lost in this window beside reports that were not, and among more of them where they can be of earlier windows.
+// judgeRatio weighs what was lost in this window beside reports that were not, and among more of them where they can be
+// of earlier windows.
 func judgeRatio(j *subject.Journal, e *lossHistory, t *ratioTest, lost int64, reports, among uint64) {
 	theta := max(t.limit, 1e-9)
 	if theta >= 1 {

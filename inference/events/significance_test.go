@@ -114,7 +114,8 @@ func TestLossFound(t *testing.T) {
 	}
 }
 
-// TestLossJitter: what comes late without a loss is no finding, and what was counted as lost and comes all the same ends one.
+// TestLossJitter: what comes late without a loss is no finding, and what was counted as lost and comes all the same
+// ends one.
 func TestLossJitter(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	provisional := uint64(0)

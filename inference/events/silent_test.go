@@ -318,7 +318,8 @@ func TestLossOfMember(t *testing.T) {
 	}
 }
 
-// TestFewOfMember: a member of a bundle that few packets pass is found, named and critical after a few losses, however many packets pass the others.
+// TestFewOfMember: a member of a bundle that few packets pass is found, named and critical after a few losses, however
+// many packets pass the others.
 func TestFewOfMember(t *testing.T) {
 	way := func(egress uint32, nodes ...uint32) (p []inference.HopKey) {
 		for _, n := range nodes {

@@ -24,15 +24,15 @@ import (
 // The parts of a table's keys and states are listed beside them. The version is stateVersion, beside the list of
 // detectors.
 
-// AppendState appends all that the detector remembers, without its settings. The bytes are for [Detector.ReadState] of the same
-// version of this package alone.
+// AppendState appends all that the detector remembers, without its settings. The bytes are for [Detector.ReadState] of
+// the same version of this package alone.
 func (d *Detector) AppendState(dst []byte) []byte {
 	return state.Append(dst, d.code)
 }
 
-// ReadState replaces all that the detector remembers with what [Detector.AppendState] wrote; the settings stay. From then
-// on it goes on as the one that wrote would have. If b is no such state, which is a [*state.Error], the detector stays as it
-// is. The memory that it takes is in proportion to the length of b, which is not kept.
+// ReadState replaces all that the detector remembers with what [Detector.AppendState] wrote; the settings stay. From
+// then on it goes on as the one that wrote would have. If b is no such state, which is a [*state.Error], the detector
+// stays as it is. The memory that it takes is in proportion to the length of b, which is not kept.
 func (d *Detector) ReadState(b []byte) error {
 	fresh := New(d.journal.Cfg)
 	if err := state.Read("state of detectors", b, fresh.code); err != nil {

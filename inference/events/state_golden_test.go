@@ -8,7 +8,8 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// TestStateOfBefore: only what was written before is held, because what a hop learns is not the same bits on all processors.
+// TestStateOfBefore: only what was written before is held, because what a hop learns is not the same bits on all
+// processors.
 func TestStateOfBefore(t *testing.T) {
 	cfg := worldConfigs()[1]
 	cfg.Warmup = 15

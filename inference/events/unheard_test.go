@@ -63,8 +63,8 @@ func TestUnheardIsNotSilent(t *testing.T) {
 	}
 }
 
-// A silence that was published is not prolonged by windows in which no collector could hear, and ends when the exporter speaks in
-// one.
+// A silence that was published is not prolonged by windows in which no collector could hear, and ends when the exporter
+// speaks in one.
 func TestUnheardSilenceStands(t *testing.T) {
 	d := New(DefaultConfig())
 	n := int64(0)

@@ -16,8 +16,8 @@ const (
 	fewPackets = 2 * fullPacket
 	// A packet that waits takes so many times longer than those that do not differ among each other.
 	waitsLonger = 10
-	// waitSamples are enough to know it; what is learnt later can only make it less. The first ones can be much too short, as what
-	// a packet waits for is nearly sent at times.
+	// waitSamples are enough to know it; what is learnt later can only make it less. The first ones can be much too
+	// short, as what a packet waits for is nearly sent at times.
 	waitSamples, waitFirst = 64, 8
 	// waitFloor is how many packets one more has to be little beside, and waitMost, in ns, what is never exceeded.
 	waitFloor, waitMost = 6, 1 << 27
@@ -44,8 +44,8 @@ func codeWaiting(c *subject.Coder, w *waiting) {
 
 const scoreMost = 8
 
-// learn takes a window of a hop. Where packets took longer than was known by so much that the window has to be judged before,
-// it gives how long, and takes nothing.
+// learn takes a window of a hop. Where packets took longer than was known by so much that the window has to be judged
+// before, it gives how long, and takes nothing.
 func (w *waiting) learn(s *inference.HopStats) (later float64) {
 	l, q := &s.Latency, &s.Queue
 	if l.Count == 0 || 2*q.Count < l.Count {

@@ -175,9 +175,9 @@ func (a *Assembler) Release(w *Assembled) {
 	}
 }
 
-// Add adds the next record of the log, of which it keeps nothing. Records of other kinds than slices are passed over. The error says
-// why a record was refused; the reader goes on with the next one. A [*FetchError] is different: then the assembler is of no use any
-// more, and the reader goes on from a state.
+// Add adds the next record of the log, of which it keeps nothing. Records of other kinds than slices are passed over.
+// The error says why a record was refused; the reader goes on with the next one. A [*FetchError] is different: then the
+// assembler is of no use any more, and the reader goes on from a state.
 func (a *Assembler) Add(r *Record) (Event, error) {
 	h := &r.Head
 	e := Event{From: h.From, Boot: h.Boot, End: h.End}
@@ -534,7 +534,8 @@ func (a *Assembler) noteHeard(k inference.ExporterKey, from string, end int64) {
 	a.heard[k] = heardBy{from, end}
 }
 
-// makeRoom forgets the exporters that were heard least lately, a sixteenth of them at once, and none of the window itself.
+// makeRoom forgets the exporters that were heard least lately, a sixteenth of them at once, and none of the window
+// itself.
 func (a *Assembler) makeRoom(end int64) {
 	type item struct {
 		key inference.ExporterKey
@@ -596,8 +597,8 @@ func (r *reassembly) Add(rec *Record) {
 	r.window.records[key] = &sliced{offset: rec.Offset, parts: parts, head: &head, value: bytes.Clone(rec.Value)}
 }
 
-// Whole returns the window as it is with all records up to To, once they were added. Then it is not pending any more, unless more
-// came meanwhile. It fails if the log did not have the records any more; the window stays as it was then.
+// Whole returns the window as it is with all records up to To, once they were added. Then it is not pending any more,
+// unless more came meanwhile. It fails if the log did not have the records any more; the window stays as it was then.
 func (r *reassembly) Whole() (*Assembled, error) {
 	i, ok := slices.BinarySearchFunc(r.a.past, r.past.end, func(w *slicedPast, end int64) int { return cmp.Compare(w.end, end) })
 	if ok && len(r.a.past[i].known) == len(r.past.known) {

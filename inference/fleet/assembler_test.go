@@ -294,8 +294,8 @@ func TestUnheard(t *testing.T) {
 	want(unheard(102, map[uint32]string{}, "a"), 2, 3, 4)
 }
 
-// TestAssemblerRefuses: what cannot be is refused, with the reason; and slices that stay away do not hold up the others for
-// ever.
+// TestAssemblerRefuses: what cannot be is refused, with the reason; and slices that stay away do not hold up the others
+// for ever.
 func TestAssemblerRefuses(t *testing.T) {
 	a := newAssembler(t, func(c *Options) { c.MaxOpen, c.Corrections, c.MaxBytes = 3, 20*tick, 500 })
 	offset := int64(0)

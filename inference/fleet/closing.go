@@ -167,7 +167,8 @@ func compareSources(a, b Source) int {
 	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Boot, b.Boot))
 }
 
-// close takes the record that closes a window. The first one counts: all that is before it in the log, and nothing behind.
+// close takes the record that closes a window. The first one counts: all that is before it in the log, and nothing
+// behind.
 func (g *Gate) close(h *Head, offset int64) (Verdict, error) {
 	if err := g.check(h); err != nil {
 		return Verdict{Kind: Refused, End: h.End}, err

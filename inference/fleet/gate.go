@@ -23,7 +23,8 @@ type Expected struct {
 	Since int64  // label of the first window that it sends
 	// Until is the label of the last window that it sends, 0 as long as it does not leave.
 	Until int64
-	// Windows and Reports are the reports that Kafka has of its run, by partition of these topics; nil if that is not known.
+	// Windows and Reports are the reports that Kafka has of its run, by partition of these topics; nil if that is not
+	// known.
 	Windows, Reports []uint64
 }
 
@@ -31,9 +32,9 @@ type Expected struct {
 // statements about them depend on them alone, so all readers of the log see the same windows close alike, with the same
 // records. The clock and the roster only determine when to write the record that closes a window.
 //
-// Its memory is bounded by its configuration: MaxOpen windows with MaxRecords records, of some 200 bytes each, of which those
-// farthest in the future give way to others; MaxMembers collectors with 16 runs each; and a few dozen bytes for each window
-// of the time for which there are corrections.
+// Its memory is bounded by its configuration: MaxOpen windows with MaxRecords records, of some 200 bytes each, of which
+// those farthest in the future give way to others; MaxMembers collectors with 16 runs each; and a few dozen bytes for
+// each window of the time for which there are corrections.
 //
 // Many windows are open when collectors could not reach the log for long. The records that one of them kept meanwhile
 // come before anything of the next one. All these windows are over when their records are appended. So there is room
@@ -223,13 +224,15 @@ type Closing struct {
 	Offsets       []int64  // of its records, by name, boot and number of their senders
 	Reports       []uint64 // that they stand for
 	Values        [][]byte // theirs, if [Gate.AddRecord] kept them; nil for those of which there is none
-	// Unmarked, of the topic reports, are the runs of those records whose run has not marked the end of the window; zero for others.
+	// Unmarked, of the topic reports, are the runs of those records whose run has not marked the end of the window;
+	// zero for others.
 	Unmarked []Source
 	runs     []runKey // of the records
 	of       []runKey // of those that are statements, the run; zero for others
 }
 
-// add lists a record, unless it is a statement for a run that has sent all of the window itself. It reports whether it did.
+// add lists a record, unless it is a statement for a run that has sent all of the window itself. It reports whether it
+// did.
 func (c *Closing) add(w *openWindow, e *entry, reports bool) bool {
 	if d := w.runs[e.of]; d != nil && d.complete(false) {
 		return false
@@ -293,7 +296,8 @@ func (g *Gate) Floor() int64 {
 	return floor
 }
 
-// Pending returns the labels of the windows that are to be made again because records of them came late, the earliest first.
+// Pending returns the labels of the windows that are to be made again because records of them came late, the earliest
+// first.
 func (g *Gate) Pending() (ends []int64) {
 	for _, w := range g.past {
 		if w.pending {
@@ -303,8 +307,8 @@ func (g *Gate) Pending() (ends []int64) {
 	return ends
 }
 
-// Add adds the record at an offset, whose value has size bytes. At is the time at which it was appended to the log, by the clock
-// of the brokers; 0 if that is not known. The error says why it was refused.
+// Add adds the record at an offset, whose value has size bytes. At is the time at which it was appended to the log, by
+// the clock of the brokers; 0 if that is not known. The error says why it was refused.
 func (g *Gate) Add(h *Head, offset int64, size int, at int64) (Verdict, error) {
 	v, err := g.add(h, offset, size, at)
 	if err != nil {

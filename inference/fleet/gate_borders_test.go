@@ -39,7 +39,8 @@ func pseudoPart(partition int, window int64, n int) Head {
 	return part(PseudoName(partition), 0, pseudoSeq(window*tick, tick, n), window)
 }
 
-// TestGateBorders: each case is at a border of one rule, on both of its sides. What is known afterwards survives in a state.
+// TestGateBorders: each case is at a border of one rule, on both of its sides. What is known afterwards survives in a
+// state.
 func TestGateBorders(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*Options)

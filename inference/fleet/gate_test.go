@@ -180,8 +180,8 @@ func TestGateRestart(t *testing.T) {
 	}
 }
 
-// TestGateFirstCloseCounts: what one owner closed, another one cannot close otherwise; and a collector that came while the close was
-// being written is not missing.
+// TestGateFirstCloseCounts: what one owner closed, another one cannot close otherwise; and a collector that came while
+// the close was being written is not missing.
 func TestGateFirstCloseCounts(t *testing.T) {
 	s := newScript(t, nil)
 	s.g.Expect([]Expected{{Name: "a"}, {Name: "b"}})

@@ -95,7 +95,8 @@ func readGoldenLog(t *testing.T) (log []Record) {
 	return log
 }
 
-// Logs outlive the programs that wrote them: what version 1 wrote is read by all later ones, and so is the state of their readers.
+// Logs outlive the programs that wrote them: what version 1 wrote is read by all later ones, and so is the state of
+// their readers.
 func TestVersion1(t *testing.T) {
 	const state = "testdata/version1.state"
 	cfg := Options{Name: "consumer", Window: 10e9, Limits: window.Limits{Hops: 9, Exporters: 9, Flows: 9, Paths: 9, Drops: 9, Faults: 9}}

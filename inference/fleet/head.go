@@ -58,8 +58,8 @@ type Head struct {
 	Raw []uint64
 
 	Revision uint64 // how often the slice or the window was published before
-	// Sources is what was merged, up to which record. In a part it is the one run for which a worker of reports gives the statistics of
-	// exporters, see [Statement].
+	// Sources is what was merged, up to which record. In a part it is the one run for which a worker of reports gives
+	// the statistics of exporters, see [Statement].
 	Sources    []Source
 	Missing    []string // collectors that were waited for in vain
 	Dead       []string // of these, the ones that are not waited for any more
@@ -112,9 +112,9 @@ const (
 	numTags
 )
 
-// A head begins with its version and its kind, by which other programs distinguish records. Then comes the check: the CRC-32C of all
-// other bytes, in 4 bytes, least first. Former versions had none, and their fields were in the order of their tags. No two bits that
-// flip make one of these of the tag of the check.
+// A head begins with its version and its kind, by which other programs distinguish records. Then comes the check: the
+// CRC-32C of all other bytes, in 4 bytes, least first. Former versions had none, and their fields were in the order of
+// their tags. No two bits that flip make one of these of the tag of the check.
 const (
 	tagCheck = 96
 	checkAt  = 1 + 3
@@ -153,8 +153,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // errCheck is the error of a head that is damaged.
 var errCheck = errors.New("does not fit to the other bytes")
 
-// ReadHead reads what Append wrote, by this version or by another one that says the same of itself. Other bytes are refused
-// with a [*state.Error].
+// ReadHead reads what Append wrote, by this version or by another one that says the same of itself. Other bytes are
+// refused with a [*state.Error].
 func ReadHead(b []byte) (Head, error) {
 	var h Head
 	err := state.Read("head of a record", b, func(c *state.Coder) {

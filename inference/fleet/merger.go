@@ -12,8 +12,8 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// crosser corrects what collectors have in common: exporters that several of them heard, and flows that move from one to the
-// other. Windows come in the order of their labels.
+// crosser corrects what collectors have in common: exporters that several of them heard, and flows that move from one
+// to the other. Windows come in the order of their labels.
 type crosser interface {
 	Begin(end int64)                    // a window
 	Add(from string, q *window.Partial) // what a collector, or one of its runs, saw of it, but for hops and flows; q is only read
@@ -81,8 +81,9 @@ func (m *Merger) Release(w *Merged) {
 	}
 }
 
-// Add adds the next record of the log, of which it keeps nothing. The error says why a record was refused; the reader of the log
-// goes on with the next one. A [*FetchError] is another one: then nothing has changed, and the record was not added.
+// Add adds the next record of the log, of which it keeps nothing. The error says why a record was refused; the reader
+// of the log goes on with the next one. A [*FetchError] is another one: then nothing has changed, and the record was
+// not added.
 func (m *Merger) Add(r *Record) (Event, error) {
 	v, err := m.AddRecord(r)
 	e := Event{Kind: v.Kind, From: r.Head.From, Boot: r.Head.Boot, End: r.Head.End}
@@ -242,8 +243,8 @@ type Rebuild struct {
 	bytes   int64
 }
 
-// Rebuild begins to make the window that ends at end again, or gives nil if it is too old or did not close. It is fed with
-// the records of the log from [Rebuild.From] up to [Rebuild.To]. The merger can be added to meanwhile.
+// Rebuild begins to make the window that ends at end again, or gives nil if it is too old or did not close. It is fed
+// with the records of the log from [Rebuild.From] up to [Rebuild.To]. The merger can be added to meanwhile.
 func (m *Merger) Rebuild(end int64) *Rebuild {
 	i, ok := m.pastOf(end)
 	if !ok {
@@ -302,8 +303,9 @@ func (r *Rebuild) Add(rec *Record) error {
 	return nil
 }
 
-// Merged returns the window as it is with all records up to To, once they were added. Then it is not pending any more, unless more
-// came late meanwhile. It fails if the log did not have the records any more; the window stays as it was then.
+// Merged returns the window as it is with all records up to To, once they were added. Then it is not pending any more,
+// unless more came late meanwhile. It fails if the log did not have the records any more; the window stays as it was
+// then.
 func (r *Rebuild) Merged() (*Merged, error) {
 	slices.SortFunc(r.entries, func(a, b entry) int { return a.compare(&b) })
 	w := &openWindow{end: r.past.end, runs: map[runKey]*delivery{}}

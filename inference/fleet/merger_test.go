@@ -98,8 +98,8 @@ func TestMergerRefusesValues(t *testing.T) {
 	}
 }
 
-// TestBrokenHalfWay: of values that turn out to be broken behind many hops and flows nothing is in the window, wherever they
-// are among the others.
+// TestBrokenHalfWay: of values that turn out to be broken behind many hops and flows nothing is in the window, wherever
+// they are among the others.
 func TestBrokenHalfWay(t *testing.T) {
 	codec := NewCodec(0, wide)
 	for broken := range 1 << 4 {
@@ -249,7 +249,8 @@ func (c *crosses) ReadState(b []byte) error {
 	return nil
 }
 
-// TestCrosser: what corrects windows gets them in order, each run of a collector by its name, and has a part in the state.
+// TestCrosser: what corrects windows gets them in order, each run of a collector by its name, and has a part in the
+// state.
 func TestCrosser(t *testing.T) {
 	var c, second crosses
 	m := newMerger(t, nil)

@@ -15,7 +15,8 @@ type Options struct {
 	Slices  int    // of an Assembler: the number of slices
 	Reports bool   // of a Gate: of the topic reports, and not of windows
 	Window  int64  // length, ns
-	// Patience is the number of windows after which a window closes without missing collectors, and after which they are dead.
+	// Patience is the number of windows after which a window closes without missing collectors, and after which they
+	// are dead.
 	Patience int
 	// Corrections is the time, ns, for which a window that is closed may still be corrected.
 	Corrections int64

@@ -97,9 +97,10 @@ func Label(at, window int64) int64 {
 	return n + window
 }
 
-// Window makes the records of a window that ends at the label end, one or more for each slice, and appends them to dst. Part is what
-// was seen; it is only read. Raw is how many reports of the window were sent to each partition of reports, nil if there were none.
-// First is the number of the first record within the window, for collectors with Boot 0; others give 0.
+// Window makes the records of a window that ends at the label end, one or more for each slice, and appends them to dst.
+// Part is what was seen; it is only read. Raw is how many reports of the window were sent to each partition of reports,
+// nil if there were none. First is the number of the first record within the window, for collectors with Boot 0; others
+// give 0.
 func (p *Publisher) Window(dst []Out, part *window.Partial, end int64, raw []uint64, first int) ([]Out, error) {
 	begin := len(dst)
 	part.Split(&p.cfg.Slicer, p.slices)

@@ -35,7 +35,8 @@ func encoded(t testing.TB, p *window.Partial) []byte {
 	return b
 }
 
-// see makes up what is seen of a window and adds it to one of the parts, and to all. Each exporter and each flow reaches one part.
+// see makes up what is seen of a window and adds it to one of the parts, and to all. Each exporter and each flow
+// reaches one part.
 func see(rng *rand.Rand, start, end int64, all *window.Partial, parts []*window.Partial) {
 	emit := func(i int, f func(p *window.Partial)) {
 		f(all)

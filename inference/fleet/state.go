@@ -231,8 +231,8 @@ func (m *Merger) ReadState(b []byte) error {
 // AppendState appends the state of the assembler to b.
 func (a *Assembler) AppendState(b []byte) []byte { return state.Append(b, a.code) }
 
-// ReadState makes a the assembler whose state AppendState wrote. Reading of the log goes on at [Assembler.Floor]. The error
-// is a [*state.Error], and then nothing is changed.
+// ReadState makes a the assembler whose state AppendState wrote. Reading of the log goes on at [Assembler.Floor]. The
+// error is a [*state.Error], and then nothing is changed.
 func (a *Assembler) ReadState(b []byte) error {
 	n := &Assembler{
 		cfg: a.cfg, codec: a.codec, spare: a.spare, sentTo: make([]int64, a.cfg.Slices), appended: make([]int64, a.cfg.Slices),

@@ -12,8 +12,9 @@ import (
 // sent one by one and whose window it has not marked as sent. A run that was killed gives none itself. Its exporters
 // have numbered these reports, so that they would count as missing and as stored.
 //
-// A statement is a record of its own beside the parts of its sender, and stands for no reports. It is left out as soon as the run's
-// own part of the window is there. So it matters neither which of the two comes first nor whether the other one comes at all.
+// A statement is a record of its own beside the parts of its sender, and stands for no reports. It is left out as soon
+// as the run's own part of the window is there. So it matters neither which of the two comes first nor whether the
+// other one comes at all.
 type Statement struct {
 	Run  Source          // its Seq is 0
 	Seen *window.Partial // exporters and their numbers
@@ -22,8 +23,9 @@ type Statement struct {
 // statementSeq distinguishes the numbers of statements from those of the parts of the same sender.
 const statementSeq = 1 << 63
 
-// Statements makes the records of statements for a window that ends at the label end, and appends them to dst. First is the number of
-// the first statement within the window. What is too long for a record, or has no number left, is left out: its numbers stay missing.
+// Statements makes the records of statements for a window that ends at the label end, and appends them to dst. First is
+// the number of the first statement within the window. What is too long for a record, or has no number left, is left
+// out: its numbers stay missing.
 func (p *Publisher) Statements(dst []Out, list []Statement, end int64, first int) ([]Out, error) {
 	for n := range list {
 		if first+n >= 1<<8 {
@@ -50,7 +52,8 @@ func (p *Publisher) Statements(dst []Out, list []Statement, end int64, first int
 	return dst, nil
 }
 
-// statedFor is the run that a record is a statement for, and zero for other records. It reports false for what cannot be one.
+// statedFor is the run that a record is a statement for, and zero for other records. It reports false for what cannot
+// be one.
 func (h *Head) statedFor() (of runKey, ok bool) {
 	if h.Kind != Part || h.Boot != 0 || len(h.Sources) == 0 {
 		return runKey{}, true

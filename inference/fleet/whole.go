@@ -18,7 +18,8 @@ import (
 // identifiers are 16 hexadecimal digits, and a field that is absent does not apply. A later version of hopscope may add
 // fields; version goes up when a field changes its meaning.
 //
-// The document of a window replaces those with a lower revision, except for the findings: they are published once, with revision 0.
+// The document of a window replaces those with a lower revision, except for the findings: they are published once, with
+// revision 0.
 type Document struct {
 	Version  int       `json:"version"` // 1
 	Fleet    string    `json:"fleet"`
@@ -31,8 +32,8 @@ type Document struct {
 	AbsentSlices []int `json:"absent_slices,omitempty"`
 
 	Totals Totals `json:"totals"`
-	// LearningHops are the hops that are younger than their statistics need, egress interfaces by node: the first of them, if
-	// there are many. It is absent where all or none are; hops_learning of the totals says which.
+	// LearningHops are the hops that are younger than their statistics need, egress interfaces by node: the first of
+	// them, if there are many. It is absent where all or none are; hops_learning of the totals says which.
 	LearningHops map[uint32][]uint32 `json:"learning_hops,omitempty"`
 	Findings     []findingState      `json:"findings"` // that began, rose or ended with the window
 }

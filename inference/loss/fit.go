@@ -36,8 +36,8 @@ const (
 	falseAlarm = 3e-7
 	// least losses that are worth a culprit.
 	leastLost = 4
-	// A flow is a culprit of its own if it lost this share of its packets. It is published once it lost this many; before, it
-	// explains what it lost all the same, and no link is blamed for that.
+	// A flow is a culprit of its own if it lost this share of its packets. It is published once it lost this many;
+	// before, it explains what it lost all the same, and no link is blamed for that.
 	blackShare, blackLost = .5, 8
 )
 
@@ -139,7 +139,8 @@ func (f *fitter) refit(chosen []Culprit) []Culprit {
 	return chosen
 }
 
-// prune takes out culprits that the others make needless: without them the logarithm of the likelihood is less by no more than that of one.
+// prune takes out culprits that the others make needless: without them the logarithm of the likelihood is less by no
+// more than that of one.
 func (f *fitter) prune(chosen []Culprit, one float64) []Culprit {
 	for k := 0; k < len(chosen) && len(chosen) > 1; {
 		f.explain(chosen, -1)
@@ -255,8 +256,8 @@ func (f *fitter) sum(c *Culprit) (explained float64) {
 	return explained
 }
 
-// chance is the probability that flows of a culprit lose as many without it. Flows that lose more by others are little evidence of
-// it, and are left out.
+// chance is the probability that flows of a culprit lose as many without it. Flows that lose more by others are little
+// evidence of it, and are left out.
 func (f *fitter) chance(c *Culprit) float64 {
 	packets, lost, explained := uint64(0), uint64(0), 0.0
 	for _, i := range f.samplesOf(c) {
@@ -306,8 +307,8 @@ func (f *fitter) rank(c *Culprit) {
 	c.Confidence = 1 / sum
 }
 
-// best returns the rate that explains most of what samples lost beyond what is explained, and by how much the logarithm of
-// the likelihood gains.
+// best returns the rate that explains most of what samples lost beyond what is explained, and by how much the logarithm
+// of the likelihood gains.
 func (f *fitter) best(samples []int32) (rate, gain float64) {
 	var packets, lost float64
 	for _, i := range samples {

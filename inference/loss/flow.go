@@ -39,7 +39,8 @@ func (f *Flow) chosen(id uint16) bool {
 // Entered notes that the first switch has reported a packet.
 func (f *Flow) Entered(id uint16, now int64) { f.observe(0, id, now) }
 
-// Left notes that the last switch has reported a packet, or another one that it dropped it: it is no loss without a report.
+// Left notes that the last switch has reported a packet, or another one that it dropped it: it is no loss without a
+// report.
 func (f *Flow) Left(id uint16, now int64) { f.observe(1, id, now) }
 
 func (f *Flow) observe(end int, id uint16, now int64) {

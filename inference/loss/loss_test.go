@@ -41,8 +41,8 @@ func play(f *Flow, events []event, until int64) (sum count) {
 	return sum
 }
 
-// A slow flow is compared packet by packet: what is lost is counted, exactly, whether reports come late, overtake each other or
-// come twice.
+// A slow flow is compared packet by packet: what is lost is counted, exactly, whether reports come late, overtake each
+// other or come twice.
 func TestFlowCountsEveryLoss(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 200 {

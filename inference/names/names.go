@@ -1,8 +1,9 @@
-// Package names maps the numbers of nodes, interfaces and hosts in reports to the names that operators use. Names are for
-// display only: they are put in where a text is shown, with the number beside them, "leaf-3 (17)". What is stored, compared and
-// computed goes by numbers, so that a node which gets another name stays the same node.
+// Package names maps the numbers of nodes, interfaces and hosts in reports to the names that operators use. Names are
+// for display only: they are put in where a text is shown, with the number beside them, "leaf-3 (17)". What is stored,
+// compared and computed goes by numbers, so that a node which gets another name stays the same node.
 //
-// Names come from a file of the operator, perhaps made of what devices report of themselves. [Clean] makes them fit to be shown.
+// Names come from a file of the operator, perhaps made of what devices report of themselves. [Clean] makes them fit to
+// be shown.
 package names
 
 import (
@@ -133,8 +134,8 @@ type Names struct {
 	sites   Sites
 }
 
-// New makes names of the listed entries. Texts are cleaned. Of entries for the same thing the first one counts: the reader of a file
-// reports what is wrong with it.
+// New makes names of the listed entries. Texts are cleaned. Of entries for the same thing the first one counts: the
+// reader of a file reports what is wrong with it.
 func New(nodes []Node, hosts []Host, reasons map[uint8]string) *Names {
 	n := &Names{reasons: make(map[uint8]string, len(reasons))}
 	for _, d := range nodes {
@@ -223,8 +224,8 @@ func (n *Names) Interface(node, id uint32) string {
 	return beside(f.Name, strconv.FormatUint(uint64(id), 10))
 }
 
-// HopNode and HopEgress are the two parts of a hop, as [inference.HopKey.NodeName] and [inference.HopKey.EgressName] give them
-// without names.
+// HopNode and HopEgress are the two parts of a hop, as [inference.HopKey.NodeName] and [inference.HopKey.EgressName]
+// give them without names.
 func (n *Names) HopNode(k inference.HopKey) string {
 	if k.Other {
 		return k.NodeName()
@@ -380,7 +381,8 @@ func (n *Names) empty() bool {
 	return n == nil || len(n.nodes) == 0 && n.Len() == 0 && len(n.reasons) == 0 && len(n.sites) == 0
 }
 
-// Text puts names into a sentence that has numbers: "node 17 interface 3" becomes "node leaf-3 (17) interface Ethernet3 (3)".
+// Text puts names into a sentence that has numbers: "node 17 interface 3" becomes "node leaf-3 (17) interface Ethernet3
+// (3)".
 func (n *Names) Text(s string) string {
 	if n.empty() {
 		return s

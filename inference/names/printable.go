@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Printable keeps a text of others, such as an error of a store, from steering a terminal: what is not printed is replaced.
+// Printable keeps a text of others, such as an error of a store, from steering a terminal: what is not printed is
+// replaced.
 func Printable(s string) string { return printable(s, 0) }
 
 // PrintableLines is Printable for a text of several lines.
@@ -24,8 +25,9 @@ func printable(s string, kept rune) string {
 	}, s)
 }
 
-// Screen returns a writer of text for people that keeps what comes from others from steering a terminal, as [PrintableLines] does;
-// tabs pass, too. Bytes that are no UTF-8 are replaced one by one. A write that ends within a character waits for its rest.
+// Screen returns a writer of text for people that keeps what comes from others from steering a terminal, as
+// [PrintableLines] does; tabs pass, too. Bytes that are no UTF-8 are replaced one by one. A write that ends within a
+// character waits for its rest.
 func Screen(w io.Writer) io.Writer { return &screen{w: w, replace: asMark} }
 
 // ScreenJSON is Screen for JSON. A character that is not printed becomes its escape, such as \u202e, so that a parser

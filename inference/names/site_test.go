@@ -44,7 +44,8 @@ func TestSites(t *testing.T) {
 	}
 }
 
-// TestSitesInTexts holds that people read the site and the number that the device has, and that clients of the page read the same.
+// TestSitesInTexts holds that people read the site and the number that the device has, and that clients of the page
+// read the same.
 func TestSitesInTexts(t *testing.T) {
 	n := New([]Node{{ID: 1<<24 | 17, Name: "leaf", Site: "berlin", Interfaces: []Interface{{ID: 3, Name: "e3"}}}, {ID: 17, Name: "other"}}, nil, nil).
 		WithReasons(map[uint8]string{1: "full"}).WithSites(twoSites)

@@ -47,7 +47,8 @@ type walk struct {
 	out  []candidate
 }
 
-// candidates lists the paths that explain most, the best ones first. The result complete is true if there are no others worth a look.
+// candidates lists the paths that explain most, the best ones first. The result complete is true if there are no others
+// worth a look.
 func (m *Model) candidates(e *evidence, ingress, egress uint16) (list []candidate, complete bool) {
 	w := m.begin(e, ingress, egress)
 	if w == nil {
@@ -72,8 +73,8 @@ func (m *Model) improve(e *evidence, ingress, egress uint16, weight []float64, l
 	return list
 }
 
-// search looks for all paths that explain a weight of floor. Where these are too many, it looks for those first that no more
-// than a few hops speak against, and for those that explain much. All of it takes no more than Config.Steps.
+// search looks for all paths that explain a weight of floor. Where these are too many, it looks for those first that no
+// more than a few hops speak against, and for those that explain much. All of it takes no more than Config.Steps.
 func (w *walk) search(total, floor float64) (list []candidate, complete bool) {
 	budget, found := w.m.config.Steps, map[string]candidate{}
 	run := func(misses int, least float64) bool {
@@ -175,8 +176,8 @@ func (m *Model) begin(e *evidence, ingress, egress uint16) *walk {
 	return w
 }
 
-// likely lists the nodes that explain most of the digests that a hop wrote alone, of a set if there is one, the best ones first. Nodes
-// that explain less than floor are left out, unless the best one does not explain twice as much.
+// likely lists the nodes that explain most of the digests that a hop wrote alone, of a set if there is one, the best
+// ones first. Nodes that explain less than floor are left out, unless the best one does not explain twice as much.
 func (m *Model) likely(e *evidence, h, most int, floor float64, set []int32) []uint16 {
 	counts := m.support(e, h, nil)
 	var list []uint16
@@ -217,8 +218,8 @@ func (m *Model) lucky(e *evidence, h int) float64 {
 	return n
 }
 
-// weigh gives every packet the weight 1, but 0 to those that any path explains because all their writers are at hops with one
-// candidate. It returns the sum.
+// weigh gives every packet the weight 1, but 0 to those that any path explains because all their writers are at hops
+// with one candidate. It returns the sum.
 func (w *walk) weigh() (total float64) {
 	fixed := uint64(0)
 	for h, layer := range w.spread() {

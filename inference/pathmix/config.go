@@ -19,8 +19,8 @@ const (
 	defaultSteps      = 1 << 16
 )
 
-// Config holds the coding of digests and the prior knowledge of the network. A path is a sequence of nodes that begins with the one
-// where packets enter.
+// Config holds the coding of digests and the prior knowledge of the network. A path is a sequence of nodes that begins
+// with the one where packets enter.
 type Config struct {
 	Scheme *pint.Scheme
 	Nodes  []uint32   // ids of all nodes that may be on a path, no two the same

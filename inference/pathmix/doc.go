@@ -31,8 +31,8 @@
 // number of digests. If a packet carries one hop only, two paths that share no inner node look like the two that swap
 // at the middle.
 //
-// A path that the links do not have makes others look used that share nodes with it. Columns that leave one to three hops of a
-// path of the mixture open stand for it; what they take is published as unexplained.
+// A path that the links do not have makes others look used that share nodes with it. Columns that leave one to three
+// hops of a path of the mixture open stand for it; what they take is published as unexplained.
 //
 // # Cost
 //

@@ -118,7 +118,8 @@ func (e *evidence) all() []uint64 {
 	return set
 }
 
-// support weighs, for all nodes, the parts that a hop alone wrote and that the node explains. Without weights it counts them.
+// support weighs, for all nodes, the parts that a hop alone wrote and that the node explains. Without weights it counts
+// them.
 func (m *Model) support(e *evidence, h int, weight []float64) []float64 {
 	counts, values := make([]float64, len(m.nodes)), make([]uint32, (len(m.nodes)+7)&^7)
 	for i := range e.single[h] {

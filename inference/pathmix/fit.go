@@ -112,7 +112,8 @@ func (f *fitter) weigh(x *mixture) float64 {
 	return sum + math.Log(product)
 }
 
-// slope is how much faster than it costs the likelihood grows with the share of a column: n for one that is worth its share.
+// slope is how much faster than it costs the likelihood grows with the share of a column: n for one that is worth its
+// share.
 func (f *fitter) slope(c *column) (sum float64) {
 	if c.parts == nil {
 		for _, p := range c.packets {
@@ -170,8 +171,8 @@ const (
 	maxActive = 160 // columns of a mixture before it is pruned
 )
 
-// fit finds the mixture of all columns but some that makes the digests most likely, beginning with a mixture. It ends early
-// when it can no longer reach a likelihood that is worth the work.
+// fit finds the mixture of all columns but some that makes the digests most likely, beginning with a mixture. It ends
+// early when it can no longer reach a likelihood that is worth the work.
 func (f *fitter) fit(x *mixture, leave *column, worth float64) {
 	if !x.has(f.columns[0]) {
 		x.members = append(x.members, member{f.columns[0], .01})

@@ -15,8 +15,8 @@ type Path struct {
 	Confidence float64 // probability that the path is used
 }
 
-// Set is paths of which some are used, but the digests do not say which. If there is only one, they do not say whether it is
-// used beside the others: those explain its digests as well.
+// Set is paths of which some are used, but the digests do not say which. If there is only one, they do not say whether
+// it is used beside the others: those explain its digests as well.
 type Set struct {
 	Paths [][]uint32
 	Share float64 // of all packets that take one of them
@@ -37,9 +37,9 @@ func (m *Model) Agrees(path []uint32, d Digest) bool {
 	return len(path) == int(d.Hops) && m.config.Scheme.Digest(d.ID, path) == d.Value
 }
 
-// Fit finds the paths that packets of a flow take, and the share of each. The order of the digests does not matter, but where
-// there are more of one length than Config.Digests only the last ones count. Ingress and egress name sets of ends as in
-// Config.Ends, 0 if they are not known.
+// Fit finds the paths that packets of a flow take, and the share of each. The order of the digests does not matter, but
+// where there are more of one length than Config.Digests only the last ones count. Ingress and egress name sets of ends
+// as in Config.Ends, 0 if they are not known.
 func (m *Model) Fit(digests []Digest, ingress, egress uint16) Result {
 	lengths := map[int]int{}
 	total := 0
@@ -197,8 +197,8 @@ func (s *solver) improve(x *mixture, ingress, egress uint16) bool {
 	return s.add(list[:min(len(list), 256)])
 }
 
-// doubt adds, for each path of a mixture, the same path with hops that are not what the links say. It reports whether some were
-// new.
+// doubt adds, for each path of a mixture, the same path with hops that are not what the links say. It reports whether
+// some were new.
 func (s *solver) doubt(x *mixture) (added bool) {
 	for _, c := range x.members {
 		if !c.real() || s.wild[c.column] {
@@ -258,8 +258,8 @@ func (s *solver) blur(path []uint16, unknown uint64) *column {
 	return c
 }
 
-// judge finds, for each path of a mixture, the best mixture without it, and by how much that is less likely. Where it finds a
-// better mixture than x, that takes the place of x.
+// judge finds, for each path of a mixture, the best mixture without it, and by how much that is less likely. Where it
+// finds a better mixture than x, that takes the place of x.
 func (s *solver) judge(x *mixture) (margins []float64, rivals []*mixture) {
 	for try := 0; ; try++ {
 		margins, rivals = nil, nil

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// In a wide area network, paths have tens of hops and share most of them, so that few digests distinguish two of them. What is not
-// distinguished then is said to be inseparable or unexplained; it makes no ghosts.
+// In a wide area network, paths have tens of hops and share most of them, so that few digests distinguish two of them.
+// What is not distinguished then is said to be inseparable or unexplained; it makes no ghosts.
 func TestWide(t *testing.T) {
 	for _, name := range []string{"kdl", "uscarrier"} {
 		n, r := wide(t, name), rand.New(rand.NewPCG(1, 9))

@@ -11,9 +11,9 @@ const (
 	sampleWork = 64 // and how much work it may take, in what Config.Work allows for a digest
 )
 
-// contradicted begins a trace anew when no path explains it. Where a path was known before, packets may still take it, and
-// only digests that it does not explain count from now on. Otherwise the path may have changed in the meantime, and the older
-// digests are left aside. If that does not help, the flow takes several paths, or digests are wrong.
+// contradicted begins a trace anew when no path explains it. Where a path was known before, packets may still take it,
+// and only digests that it does not explain count from now on. Otherwise the path may have changed in the meantime, and
+// the older digests are left aside. If that does not help, the flow takes several paths, or digests are wrong.
 func (t *Tracer) contradicted(f *Flow, tr *trace) Event {
 	t.unroll(tr)
 	if f.Known() && tr.all {

@@ -1,6 +1,6 @@
-// Package pathtrace finds the paths of flows from PINT digests. It does the static per-flow aggregation of R. Ben Basat et
-// al., "PINT: Probabilistic In-band Network Telemetry", SIGCOMM 2020, section 4.2, with everything that is known about the
-// network as a prior.
+// Package pathtrace finds the paths of flows from PINT digests. It does the static per-flow aggregation of R. Ben Basat
+// et al., "PINT: Probabilistic In-band Network Telemetry", SIGCOMM 2020, section 4.2, with everything that is known
+// about the network as a prior.
 //
 // A [prior.Model] holds the prior knowledge: the coding scheme and the nodes V. Some parts are optional. They are the
 // links, that paths are shortest, that switches spread flows evenly over next hops, and sets of nodes where flows enter
@@ -13,8 +13,8 @@
 // Switches and this package compute the same hashes, so every digest is an equation. It is the XOR of the values of
 // those hops that wrote into it. Digests are free of noise, so a path that does not solve all equations is excluded.
 //
-// Each hop of an undecided flow has a set of candidates. Every digest removes candidates by the rules below, and a hop that
-// has lost some can make other hops lose some in turn:
+// Each hop of an undecided flow has a set of candidates. Every digest removes candidates by the rules below, and a hop
+// that has lost some can make other hops lose some in turn:
 //   - One writer is unknown: those of its candidates stay whose hash is what the known writers leave of the digest.
 //   - Several are unknown: those candidates stay that some candidates of the other writers complete to the digest
 //     (generalised arc consistency over sets of XORs of up to 13 bits). The paper's decoder waits until a single writer is
@@ -30,10 +30,11 @@
 //
 // # Posterior
 //
-// At first, all paths of the model are equally likely that have the number of hops which the digest came with. With [prior.ECMP],
-// all pairs of ends are equally likely instead, and each switch divides the probability evenly among its next hops. Besides,
-// with the probability prior.Config.Unmodelled, the path is one that the model does not know. The digests of such a path are
-// random, so that every digest with a writer takes Width bits (10 at most) from its probability.
+// At first, all paths of the model are equally likely that have the number of hops which the digest came with. With
+// [prior.ECMP], all pairs of ends are equally likely instead, and each switch divides the probability evenly among its
+// next hops. Besides, with the probability prior.Config.Unmodelled, the path is one that the model does not know. The
+// digests of such a path are random, so that every digest with a writer takes Width bits (10 at most) from its
+// probability.
 //
 // A path is known when its posterior is at least prior.Config.Confidence. Where a network has loops, the number of its
 // paths is not known. Walks that do not turn back are counted in their place. There are more of these, so the stated
@@ -42,7 +43,8 @@
 // the model does not have. It may then be right in all hops but those that no digest of the flow covered. Status.Seen
 // lists the covered hops, and the others follow from the model alone.
 //
-// [Tracer.Candidates] gives the exact posterior of every hop as long as 2²⁰ steps of search suffice, and says if they did not.
+// [Tracer.Candidates] gives the exact posterior of every hop as long as 2²⁰ steps of search suffice, and says if they
+// did not.
 //
 // # Where the map is wrong
 //
@@ -78,8 +80,8 @@
 // give way to all walks over links, and these to any nodes. Networks of more than 8192 nodes are not searched for
 // deviations.
 //
-// Status.Confidence takes all that into account. While hops are marked, it follows from the share of flows that met an error
-// so far, which is taken to be 0.3 at first.
+// Status.Confidence takes all that into account. While hops are marked, it follows from the share of flows that met an
+// error so far, which is taken to be 0.3 at first.
 //
 // # Changes, several paths, wrong digests
 //
@@ -95,9 +97,9 @@
 // path that explains all digests is not known at once, but has to stand the test of further digests. Wrong digests do
 // not make it fail the test if they are at most an eighth as frequent as digests of any one hop.
 //
-// A full window of contradictions is searched for two paths that explain all of it between them. If that fails three times,
-// the flow is [Untraceable]: its digests are ignored for a while, which grows from one time to the next. So forged digests
-// cost a bounded amount of work and memory.
+// A full window of contradictions is searched for two paths that explain all of it between them. If that fails three
+// times, the flow is [Untraceable]: its digests are ignored for a while, which grows from one time to the next. So
+// forged digests cost a bounded amount of work and memory.
 //
 // Before the first contradiction, all packets are taken to follow one path. If the packets of a flow are spread over
 // two paths from the start, the first digests may happen to fit a wrong path. It then stays the known one until the two

@@ -5,8 +5,8 @@ import "math"
 // maxPaths is how many paths of a flow are known at a time.
 const maxPaths = 4
 
-// Flow is the state that the owner of a flow keeps for its Tracer. The zero Flow is ready for use; [Tracer.Release] frees the
-// memory that it refers to. It may be moved to another place, but only one copy may be used.
+// Flow is the state that the owner of a flow keeps for its Tracer. The zero Flow is ready for use; [Tracer.Release]
+// frees the memory that it refers to. It may be moved to another place, but only one copy may be used.
 type Flow struct {
 	// Ingress and Egress name the sets of nodes that the first and the last node of the path belong to. They count from
 	// 1, the first of Config.Ends; 0 means that the set is not known. They must be set before the first digest.
@@ -36,7 +36,8 @@ func (f *Flow) Known() bool { return f.paths[0] != 0 }
 // undecided reports whether there are digests that are not explained yet.
 func (f *Flow) undecided() bool { return f.trace != 0 }
 
-// Digests returns the number of digests that were not rejected, and how many of them no path explained that was known when they came.
+// Digests returns the number of digests that were not rejected, and how many of them no path explained that was known
+// when they came.
 func (f *Flow) Digests() (all, unexplained uint32) { return f.state.digests, f.state.strays }
 
 // record is a known path in a slab: a header, then the ids of its nodes.

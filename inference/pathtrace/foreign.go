@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// foreignSteps is how many nodes are visited for a digest that may be foreign. Where there are more, it is not taken for one.
+	// foreignSteps is how many nodes are visited for a digest that may be foreign. Where there are more, it is not
+	// taken for one.
 	foreignSteps = 1 << 11
 	// foreignEnds is how many links may be between the ends of a known path and those of another one of the same flow.
 	// Hosts with two switches, and pairs of switches at the border, are two links from each other at most.

@@ -23,8 +23,8 @@ type knownPath struct {
 	nodes                        []uint32
 }
 
-// Saved returns the known paths of a flow. Digests that no known path explains are left out: a tracer that resumes waits for as many
-// anew.
+// Saved returns the known paths of a flow. Digests that no known path explains are left out: a tracer that resumes
+// waits for as many anew.
 func (t *Tracer) Saved(f *Flow) *Known {
 	k := &Known{state: f.state}
 	for n := 0; n < maxPaths && f.paths[n] != 0; n++ {
@@ -42,8 +42,8 @@ func (t *Tracer) Saved(f *Flow) *Known {
 //	known: version<1b> paths<1b> { hops<1b> -log2 of wrong, digests, seen, state, sure, suspects, astray { node } }
 //	       digests, strays, pause, against, restarts<1b> hopeless<1b>
 //
-// Before version 130 there were neither a version nor the numbers from state to astray. Paths of that time are read as if no
-// digest had confirmed any of their hops yet.
+// Before version 130 there were neither a version nor the numbers from state to astray. Paths of that time are read as
+// if no digest had confirmed any of their hops yet.
 func (k *Known) Code(c *state.Coder) {
 	version, n := uint8(knownVersion), len(k.paths)
 	if state.Fixed(c, "version", &version); version == knownVersion {
@@ -77,8 +77,8 @@ func (p *knownPath) code(c *state.Coder, marks bool) {
 	state.Repeat(c, n, &p.nodes, func(node *uint32, c *state.Coder) { state.Uint(c, "node", node) })
 }
 
-// Resume makes paths known that were known before, of a flow without digests so far. Those for which there is no memory, or
-// that are longer than the model allows, are left out.
+// Resume makes paths known that were known before, of a flow without digests so far. Those for which there is no
+// memory, or that are longer than the model allows, are left out.
 func (t *Tracer) Resume(f *Flow, k *Known) {
 	n := 0
 	for i := range k.paths {

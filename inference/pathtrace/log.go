@@ -8,8 +8,9 @@ import (
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
-// digestLog keeps the last digests of a flow from its first one on, whether a path explains them or not, until its path is
-// certain. It is what a contradicted path is weighed with again, and it counts how often each hop has confirmed the path.
+// digestLog keeps the last digests of a flow from its first one on, whether a path explains them or not, until its path
+// is certain. It is what a contradicted path is weighed with again, and it counts how often each hop has confirmed the
+// path.
 type digestLog struct {
 	ring   []packet
 	oldest int
@@ -186,8 +187,8 @@ func (l *digestLog) support(h int, suspect bool) int {
 	return n
 }
 
-// certify takes the marks from hops that enough digests have confirmed. When all of them were, by digests of this flow alone,
-// its digests are kept no longer.
+// certify takes the marks from hops that enough digests have confirmed. When all of them were, by digests of this flow
+// alone, its digests are kept no longer.
 func (t *Tracer) certify(f *Flow, r record, l *digestLog) Event {
 	l.since++
 	before, firm := r.marked(), true
@@ -240,7 +241,8 @@ func (t *Tracer) strict(r record) int {
 	return t.m.Strict
 }
 
-// recount weighs a newly published path with the digests that are kept, of which those that contradict it count against it.
+// recount weighs a newly published path with the digests that are kept, of which those that contradict it count against
+// it.
 func (t *Tracer) recount(f *Flow, ref uint32) {
 	r := t.slab.get(ref)
 	r[recState] |= unsettled

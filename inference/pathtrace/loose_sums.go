@@ -6,7 +6,8 @@ import (
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
-// turns returns for each node one, and with what probability a path that follows a link goes from there to any one neighbour.
+// turns returns for each node one, and with what probability a path that follows a link goes from there to any one
+// neighbour.
 func turns(m *prior.Model) (even, turns []float64) {
 	even, turns = make([]float64, len(m.Nodes)), make([]float64, len(m.Nodes))
 	for u := range even {
@@ -54,7 +55,8 @@ func (t *Tracer) sum(f *Flow, x *loose) {
 	}
 }
 
-// weighed puts into next the sums of ways to the nodes of a hop times the likelihood of its digests. It returns their sum.
+// weighed puts into next the sums of ways to the nodes of a hop times the likelihood of its digests. It returns their
+// sum.
 func (x *loose) weighed(h int, ways []float64) float64 {
 	none, sum := x.none(h)+strayed, 0.0
 	next := x.next[:len(ways)]
@@ -114,9 +116,9 @@ func (x *loose) restrict(m *prior.Model, to []float64, end uint16) {
 	}
 }
 
-// step adds to each node what its neighbours have, times its own share, and with a small probability what any node has. The total,
-// times scale, is one, which keeps sums from growing. Forward, a giving node divides what it has among its neighbours; backward, a
-// taking node does.
+// step adds to each node what its neighbours have, times its own share, and with a small probability what any node has.
+// The total, times scale, is one, which keeps sums from growing. Forward, a giving node divides what it has among its
+// neighbours; backward, a taking node does.
 func step(m *prior.Model, to, from, shares []float64, scale float64) {
 	jump := jumped / float64(len(to))
 	if m.First == nil {

@@ -27,8 +27,8 @@ func (l *lab) sendIf(path []uint32, want func(writers uint64) bool) Event {
 	}
 }
 
-// Digests that two hops wrote together agree with a path on which the two are exchanged, however many there are. They take no
-// mark away.
+// Digests that two hops wrote together agree with a path on which the two are exchanged, however many there are. They
+// take no mark away.
 func TestExchangedHopsStayMarked(t *testing.T) {
 	for round := range uint64(20) {
 		seed := testkit.Seed(t) + round
@@ -101,9 +101,10 @@ func TestOneSourceConfirmsNothing(t *testing.T) {
 	}
 }
 
-// Other codings and networks, and errors that come in mid-life or two at once: hardly any path without a mark is wrong. An error in mid-life
-// counts from the first digest that differs from what the map's path would have brought. The stated confidence allows 0.003 wrong
-// paths of 960 flows that all meet an error: two or more are less likely than 10⁻⁵.
+// Other codings and networks, and errors that come in mid-life or two at once: hardly any path without a mark is wrong.
+// An error in mid-life counts from the first digest that differs from what the map's path would have brought. The
+// stated confidence allows 0.003 wrong paths of 960 flows that all meet an error: two or more are less likely than
+// 10⁻⁵.
 func TestMarksElsewhere(t *testing.T) {
 	var wrong []string
 	for i, coding := range [][2]int{{8, 1}, {2, 8}, {16, 1}, {4, 4}} {

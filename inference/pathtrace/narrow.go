@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
-// narrow lets every domain that shrank have its effect on the others, until nothing changes any more or the credit is used
-// up. What it removes is impossible, but it does not remove everything that is.
+// narrow lets every domain that shrank have its effect on the others, until nothing changes any more or the credit is
+// used up. What it removes is impossible, but it does not remove everything that is.
 func (t *Tracer) narrow(tr *trace) {
 	for !tr.dead {
 		switch {
@@ -103,8 +103,9 @@ func (t *Tracer) combine(tr *trace, x *xor) {
 // maxSupport is the most bits of a digest that support looks at: it needs sets of two to that power.
 const maxSupport = 13
 
-// support is generalised arc consistency for a digest with two or more unknown writers. It makes the sets of the XORs that the
-// writers before each one and those after it can have. It leaves alone digests whose writers can make anything.
+// support is generalised arc consistency for a digest with two or more unknown writers. It makes the sets of the XORs
+// that the writers before each one and those after it can have. It leaves alone digests whose writers can make
+// anything.
 func (t *Tracer) support(tr *trace, x *xor) {
 	width := min(t.m.Config.Scheme.Width(), maxSupport)
 	limit := float64(width) + 1
@@ -178,8 +179,8 @@ func (t *Tracer) support(tr *trace, x *xor) {
 	}
 }
 
-// candidateValues returns the values of all candidates of a digest's writers, those of hops[i] from start[i] on, cut to the bits
-// that support looks at.
+// candidateValues returns the values of all candidates of a digest's writers, those of hops[i] from start[i] on, cut to
+// the bits that support looks at.
 func (t *Tracer) candidateValues(tr *trace, x *xor, hops []int) (values []uint32, start [pint.MaxHops + 1]int) {
 	ids := t.ids[:0]
 	for i, h := range hops {
@@ -208,8 +209,8 @@ func (t *Tracer) candidateValues(tr *trace, x *xor, hops []int) (values []uint32
 	return values, start
 }
 
-// single keeps the candidates of each unknown writer of a digest that agree with it in those bits which no other writer can
-// change.
+// single keeps the candidates of each unknown writer of a digest that agree with it in those bits which no other writer
+// can change.
 func (t *Tracer) single(tr *trace, x *xor) {
 	s := t.m.Config.Scheme
 	p := s.Packet(x.id, int(x.inst))

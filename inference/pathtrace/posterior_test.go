@@ -278,7 +278,8 @@ func TestPosterior(t *testing.T) {
 	t.Logf("%d posteriors compared, %d paths known", compared, decoded)
 }
 
-// reported counts the digests that at least one hop wrote into: only those speak against paths that the model does not know.
+// reported counts the digests that at least one hop wrote into: only those speak against paths that the model does not
+// know.
 func reported(scheme *pint.Scheme, k int, digests map[uint32]uint64) (n int) {
 	for id := range digests {
 		for inst := range scheme.Instances() {

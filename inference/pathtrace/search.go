@@ -142,8 +142,8 @@ func (t *Tracer) unuse(tr *trace) {
 	}
 }
 
-// order decides in which order unknown hops get their nodes. Where links are known, each hop comes after one beside it: first
-// the runs of unknown hops with the fewest combinations. Without links, hops with few candidates come first.
+// order decides in which order unknown hops get their nodes. Where links are known, each hop comes after one beside it:
+// first the runs of unknown hops with the fewest combinations. Without links, hops with few candidates come first.
 func (t *Tracer) order(tr *trace) {
 	levels := t.levels[:0]
 	defer func() { t.levels = levels }()

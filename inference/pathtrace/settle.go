@@ -59,9 +59,9 @@ func (t *Tracer) settle(f *Flow, tr *trace) Event {
 	return t.learnt(f, tr, path, 1-share)
 }
 
-// look searches for paths that explain all digests, as far as the credit reaches. Two of the same weight are enough to know
-// that more digests are needed. Up to maxFound are listed, because if these are all there are, the next digests only have to
-// choose among them.
+// look searches for paths that explain all digests, as far as the credit reaches. Two of the same weight are enough to
+// know that more digests are needed. Up to maxFound are listed, because if these are all there are, the next digests
+// only have to choose among them.
 func (t *Tracer) look(tr *trace) {
 	if all := tr.known == hops(tr.k); !all && (tr.bits < tr.little || tr.credit < max(tr.need, 32)) {
 		return
@@ -102,8 +102,8 @@ func (t *Tracer) look(tr *trace) {
 // maxWitnesses is how many paths are kept to show that there are several.
 const maxWitnesses = 4
 
-// other is log2 of the odds that the model does not know the path, or that digests come from no path. After n contradictions
-// they are (n+1)² to 1: they grow, so that all attempts together hardly end with a wrong path.
+// other is log2 of the odds that the model does not know the path, or that digests come from no path. After n
+// contradictions they are (n+1)² to 1: they grow, so that all attempts together hardly end with a wrong path.
 func (t *Tracer) other(f *Flow) float64 {
 	if f.state.against == 0 {
 		return t.m.Other
@@ -131,8 +131,8 @@ func (t *Tracer) confirms(f *Flow, tr *trace, p packet) Event {
 	return t.learnt(f, tr, path, 1-share)
 }
 
-// best is the witness with the greatest weight. Its probability holds if there are no other paths than the witnesses and those that
-// the model does not know, whose digests are random.
+// best is the witness with the greatest weight. Its probability holds if there are no other paths than the witnesses
+// and those that the model does not know, whose digests are random.
 func (t *Tracer) best(f *Flow, tr *trace) (path []uint16, share float64) {
 	sum := math.Exp2(t.other(f) - tr.bits + tr.total)
 	weight := 0.0
@@ -150,9 +150,9 @@ func (t *Tracer) best(f *Flow, tr *trace) (path []uint16, share float64) {
 	return path, weight / sum
 }
 
-// replaces reports whether a new path has enough digests that no known path explains. Two are enough to distinguish it from a wrong
-// digest. If digests that a known path explains helped to find it, packets may be taking two paths. There must be so many that the
-// packets which distinguish the two are hardly all of one path by chance.
+// replaces reports whether a new path has enough digests that no known path explains. Two are enough to distinguish it
+// from a wrong digest. If digests that a known path explains helped to find it, packets may be taking two paths. There
+// must be so many that the packets which distinguish the two are hardly all of one path by chance.
 func (t *Tracer) replaces(f *Flow, tr *trace) bool {
 	if !f.Known() {
 		return true

@@ -11,8 +11,8 @@ type Status struct {
 	Digests    int      // how many agree with a known path, or support what is known of another one
 }
 
-// Path returns the i-th known path of a flow; path 0 is the one that the last digests agreed with. If no path is known, path 0 is as
-// much of one as is known. ok is false if nothing is known. The nodes are appended to dst.
+// Path returns the i-th known path of a flow; path 0 is the one that the last digests agreed with. If no path is known,
+// path 0 is as much of one as is known. ok is false if nothing is known. The nodes are appended to dst.
 func (t *Tracer) Path(f *Flow, i int, dst []uint32) (s Status, ok bool) {
 	if i < 0 || i >= maxPaths {
 		return Status{}, false

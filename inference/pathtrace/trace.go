@@ -211,8 +211,8 @@ func (t *Tracer) match(tr *trace, h int, p *pint.Packet, role pint.Role, want ui
 	}
 }
 
-// remember keeps a digest, in the place of the oldest one when the window is full. It reports whether the digest is new: a
-// packet that is seen twice proves no more than once.
+// remember keeps a digest, in the place of the oldest one when the window is full. It reports whether the digest is
+// new: a packet that is seen twice proves no more than once.
 func (t *Tracer) remember(tr *trace, p packet) bool {
 	for i := range tr.recent {
 		if tr.recent[i].id == p.id && tr.recent[i].digest == p.digest {

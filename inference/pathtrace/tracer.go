@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
-// Tracer traces the paths of flows. It holds their memory and scratch space, so it serves one goroutine at a time. Make one
-// with [New].
+// Tracer traces the paths of flows. It holds their memory and scratch space, so it serves one goroutine at a time. Make
+// one with [New].
 type Tracer struct {
 	m        *prior.Model
 	traces   []*trace

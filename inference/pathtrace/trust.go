@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
-// Probabilities of errors of the map before any digest. They are stated high: a path that is published without a mark has to be right
-// where a third of all flows meet an error.
+// Probabilities of errors of the map before any digest. They are stated high: a path that is published without a mark
+// has to be right where a third of all flows meet an error.
 const (
 	errorPart  = 0.125 // an error of the map concerns at least this part of the flows that pass between two nodes
 	newError   = 5     // -log2 of the part of errors that came up at places which flows have confirmed before
@@ -61,8 +61,8 @@ func (e *experience) guard() float64 {
 	return min(prior.Touched, (bunches*e.contradicted+prior.Touched*priorFlows)/(e.backed+e.contradicted+priorFlows))
 }
 
-// place is where a path leads from one node to the next but one, with the evidence of other flows about the node between them. Errors
-// of the map stay, so a place that many flows in a row have confirmed hardly has one.
+// place is where a path leads from one node to the next but one, with the evidence of other flows about the node
+// between them. Errors of the map stay, so a place that many flows in a row have confirmed hardly has one.
 type place struct {
 	before, after uint32
 	sources       [2]uint64 // of flows that confirmed it since the last one that contradicted it: a bit for each, by its hash
@@ -181,8 +181,8 @@ func (t *Tracer) others(path []uint32, h int) bool {
 	return t.between(path, h, func(w uint16) bool { return bits.OnesCount8(t.heard[w]) >= 4 })
 }
 
-// between calls each with the nodes that the map has between the neighbours of a hop, until it says no. It reports whether it never
-// did, and whether there are such neighbours.
+// between calls each with the nodes that the map has between the neighbours of a hop, until it says no. It reports
+// whether it never did, and whether there are such neighbours.
 func (t *Tracer) between(path []uint32, h int, each func(w uint16) bool) bool {
 	near := h - 1
 	if h == 0 {
@@ -212,8 +212,8 @@ func (t *Tracer) between(path []uint32, h int, each func(w uint16) bool) bool {
 	return true
 }
 
-// confirm counts a flow whose digests alone confirmed all hops of its path. However many flows one source has, they count as one: a
-// forger of digests confirms nothing for the flows of others.
+// confirm counts a flow whose digests alone confirmed all hops of its path. However many flows one source has, they
+// count as one: a forger of digests confirms nothing for the flows of others.
 func (t *Tracer) confirm(f *Flow, r record) {
 	t.experience.agreed(f.Source)
 	if t.m.First == nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// lightestPaths lists all paths of k nodes that no other path between their ends is lighter than, by looking at all sequences.
+// lightestPaths lists all paths of k nodes that no other path between their ends is lighter than, by looking at all
+// sequences.
 func lightestPaths(c *prior.Config, k int) (paths [][]uint16) {
 	const none = math.MaxInt
 	v := len(c.Nodes)

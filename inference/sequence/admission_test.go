@@ -146,7 +146,8 @@ func TestSilentMakesRoom(t *testing.T) {
 	}
 }
 
-// Exporters without a place are counted by their number in each window, at least so many where there are more than are distinguished.
+// Exporters without a place are counted by their number in each window, at least so many where there are more than are
+// distinguished.
 func TestUnwatched(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.MaxExporters = 10

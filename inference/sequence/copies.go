@@ -16,12 +16,14 @@ const (
 	momentShift = 20
 	// mostWaiting is how many copies of an exporter wait for a new number.
 	mostWaiting = duplicateRun - 1
-	// mostCopies is how many copies come without a new number of an exporter that is doubled, before it is one that repeats.
+	// mostCopies is how many copies come without a new number of an exporter that is doubled, before it is one that
+	// repeats.
 	mostCopies = remembered
 	// remembered is how many of the newest numbers of an exporter are remembered with their bytes. Memory that is
 	// written again and again stays in the cache.
 	remembered = 256
-	// mostStamps is how many times must differ from each other until they prove copies of an exporter that does not count.
+	// mostStamps is how many times must differ from each other until they prove copies of an exporter that does not
+	// count.
 	mostStamps = 3
 	// sumsEach is how many sums are kept for each exporter that there is a place for. They share the memory.
 	sumsEach = 16

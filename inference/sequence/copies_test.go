@@ -50,7 +50,8 @@ func emit(t *testing.T, tr *Tracker, list []sent, cutAfter ...int) (counted, cop
 	return counted, copies
 }
 
-// TestCopies holds which reports are copies: those whose number and bytes came a moment before, of an exporter that counts.
+// TestCopies holds which reports are copies: those whose number and bytes came a moment before, of an exporter that
+// counts.
 func TestCopies(t *testing.T) {
 	const ms = int64(1e6)
 	var doubled, tripled, constant, circle, counting, loop, pairs, burst, slow, other, late, random []sent
@@ -118,8 +119,8 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestCopiesOfMany holds that copies of many exporters at once are distinguished, in bounded memory, and that none gets lost,
-// whatever comes.
+// TestCopiesOfMany holds that copies of many exporters at once are distinguished, in bounded memory, and that none gets
+// lost, whatever comes.
 func TestCopiesOfMany(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.MaxExporters = 100
@@ -180,7 +181,8 @@ func TestCopiesAllocate(t *testing.T) {
 // outcome is what becomes of a report.
 type outcome string
 
-// copyTwin follows the copies of one exporter with a list of all datagrams that were remembered, and of all reports that wait.
+// copyTwin follows the copies of one exporter with a list of all datagrams that were remembered, and of all reports
+// that wait.
 type copyTwin struct {
 	twin
 	past    []datagram
@@ -437,7 +439,8 @@ func TestTwinOfCopies(t *testing.T) {
 	}
 }
 
-// TestRepeatedForLong: an exporter that is known to be doubled, by its times, and repeats a number for ever has no more than mostCopies copies.
+// TestRepeatedForLong: an exporter that is known to be doubled, by its times, and repeats a number for ever has no more
+// than mostCopies copies.
 func TestRepeatedForLong(t *testing.T) {
 	tr := New(DefaultConfig(), 1)
 	tr.Observe(report20(1, 1, 7, 1e9))

@@ -220,7 +220,8 @@ func TestRecordsOfStrangers(t *testing.T) {
 	}
 }
 
-// TestKeptBack holds what reports mean that were received before the newest one: they neither begin a sequence anew nor end what seems to.
+// TestKeptBack holds what reports mean that were received before the newest one: they neither begin a sequence anew nor
+// end what seems to.
 func TestKeptBack(t *testing.T) {
 	for before, restarts := range map[int64]uint64{0: 1, 1: 0} {
 		m := testRoom(testWindow)

@@ -8,7 +8,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// TestObserveLazy holds that a record in its short form counts as its report does, with nodes and without, with numbers and without.
+// TestObserveLazy holds that a record in its short form counts as its report does, with nodes and without, with numbers
+// and without.
 func TestObserveLazy(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	shapes := []decode.Shape{

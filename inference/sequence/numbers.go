@@ -16,9 +16,9 @@ const (
 	keptFills = 64
 )
 
-// numberLog lists the numbers that came since they were read last. What comes in order is not noted one by one: it is read
-// from the record at the end of a window. Only gaps that leave the record before that are noted, and numbers that fill
-// gaps of an earlier window.
+// numberLog lists the numbers that came since they were read last. What comes in order is not noted one by one: it is
+// read from the record at the end of a window. Only gaps that leave the record before that are noted, and numbers that
+// fill gaps of an earlier window.
 type numberLog struct {
 	longest uint32 // how far behind the newest one a number may be to be one that is late
 	most    int    // runs of a part

@@ -183,8 +183,8 @@ func TestReportRestart(t *testing.T) {
 	}
 }
 
-// TestReportSame: what a tracker counts does not depend on whether it reports numbers; and reporting those of exporters that lose none
-// allocates nothing.
+// TestReportSame: what a tracker counts does not depend on whether it reports numbers; and reporting those of exporters
+// that lose none allocates nothing.
 func TestReportSame(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 22))

@@ -2,7 +2,8 @@ package sequence
 
 import "sync/atomic"
 
-// Places is the memory that several trackers share: places of exporters, and memory for the records of those that need long ones.
+// Places is the memory that several trackers share: places of exporters, and memory for the records of those that need
+// long ones.
 type Places struct {
 	all      int64
 	trackers int

@@ -197,8 +197,8 @@ func TestSequenceTruth(t *testing.T) {
 	}
 }
 
-// network returns the numbers start..start+n in the order in which they arrive. They begin and end with a few in order, so
-// that a restart is there to be seen, and all delayed ones are delivered.
+// network returns the numbers start..start+n in the order in which they arrive. They begin and end with a few in order,
+// so that a restart is there to be seen, and all delayed ones are delivered.
 func network(rng *rand.Rand, start uint64, n, delay int, loss, dup, late float64) []uint64 {
 	type packet struct {
 		at float64

@@ -136,16 +136,17 @@ func NewShared(cfg Config, seed uint64, places *Places) *Tracker {
 	}
 }
 
-// ReportNumbers makes the tracker keep which numbers came in a window, for [Tracker.Numbers]: of each sequence up to so many runs.
-// It is called before the first report, for collectors that are some of several. 0 keeps nothing.
+// ReportNumbers makes the tracker keep which numbers came in a window, for [Tracker.Numbers]: of each sequence up to so
+// many runs. It is called before the first report, for collectors that are some of several. 0 keeps nothing.
 func (t *Tracker) ReportNumbers(runs int) { t.runs = runs }
 
-// Believe takes exporters for ones that count from their first number on, so that [Tracker.Numbers] lists one number as well. It is called
-// before the first report, where what is tracked is a part of the reports of exporters that are known to count.
+// Believe takes exporters for ones that count from their first number on, so that [Tracker.Numbers] lists one number as
+// well. It is called before the first report, where what is tracked is a part of the reports of exporters that are
+// known to count.
 func (t *Tracker) Believe() { t.believes = true }
 
-// Numbers gives to p the numbers that came in the window that Cut ended last, and those that the run before did not account for. It is
-// called once after each Cut.
+// Numbers gives to p the numbers that came in the window that Cut ended last, and those that the run before did not
+// account for. It is called once after each Cut.
 func (t *Tracker) Numbers(p *window.Partial) {
 	for i := range t.reported.Numbers() {
 		p.AddNumbers(&t.reported.Numbers()[i])
@@ -155,11 +156,12 @@ func (t *Tracker) Numbers(p *window.Partial) {
 	}
 }
 
-// Observe counts one report, whether it could be read to its end or not. Reports that have no exporter are passed over. None is a copy, since
-// its bytes are not known.
+// Observe counts one report, whether it could be read to its end or not. Reports that have no exporter are passed over.
+// None is a copy, since its bytes are not known.
 func (t *Tracker) Observe(r *decode.Report) { t.observe(r, 0, false) }
 
-// observe is Observe of a report whose datagram has a sum. A known copy is one by what its decoder knows, and has the number that it had before.
+// observe is Observe of a report whose datagram has a sum. A known copy is one by what its decoder knows, and has the
+// number that it had before.
 func (t *Tracker) observe(r *decode.Report, sum uint32, knownCopy bool) *entry {
 	if r.Has&decode.HasExporter == 0 {
 		return nil
@@ -459,7 +461,8 @@ func (t *Tracker) Cut(dst []inference.ExporterStats, end int64) []inference.Expo
 	for i := range t.entries {
 		e := &t.entries[i]
 		silent := e.reports == 0 && e.malformed == 0
-		// An invented sender must not keep the place of a real one: when places are rare, an exporter that came only once goes first.
+		// An invented sender must not keep the place of a real one: when places are rare, an exporter that came only
+		// once goes first.
 		if silent && (end-e.last > int64(t.cfg.ForgetAfter) || nearlyFull && e.times < 2) {
 			forgotten++
 			if e.proven {

@@ -300,7 +300,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestPlacesWords: an exporter that is trusted gets the last of the memory for longer records, and another one leaves three quarters of it.
+// TestPlacesWords: an exporter that is trusted gets the last of the memory for longer records, and another one leaves
+// three quarters of it.
 func TestPlacesWords(t *testing.T) {
 	for _, trusted := range []bool{false, true} {
 		p := NewPlaces(testConfig(), 1)
@@ -350,7 +351,8 @@ func TestTimesOfExporters(t *testing.T) {
 	}
 }
 
-// TestOwnPlaces: an exporter in a place that only its tracker has proves itself once it gets a common one, and leaves that to newcomers.
+// TestOwnPlaces: an exporter in a place that only its tracker has proves itself once it gets a common one, and leaves
+// that to newcomers.
 func TestOwnPlaces(t *testing.T) {
 	for left, want := range []int64{0, 1} {
 		tr := NewShared(testConfig(), 1, NewPlaces(testConfig(), 2))

@@ -889,7 +889,8 @@ func TestTrackerTwin(t *testing.T) {
 	}
 }
 
-// trackerTwin is a tracker with lists and maps instead of an index, a sketch of those that knock, and places that are counted.
+// trackerTwin is a tracker with lists and maps instead of an index, a sketch of those that knock, and places that are
+// counted.
 type trackerTwin struct {
 	cfg       Config
 	places    *placesTwin

@@ -8,7 +8,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// An agent that began anew is known by its uptime, wherever its numbers begin, and whatever is late, doubled or wraps is none.
+// An agent that began anew is known by its uptime, wherever its numbers begin, and whatever is late, doubled or wraps
+// is none.
 func TestUptime(t *testing.T) {
 	type step struct {
 		seq, uptime uint32
@@ -151,7 +152,8 @@ func TestUptimeOfOthers(t *testing.T) {
 	}
 }
 
-// TestUptimeBorders holds what is taken for a restart to its limits. 6.4 s after the datagram before, uptimes may be off by 1100 ms.
+// TestUptimeBorders holds what is taken for a restart to its limits. 6.4 s after the datagram before, uptimes may be
+// off by 1100 ms.
 func TestUptimeBorders(t *testing.T) {
 	const wraps = math.MaxUint32 - 999 // 1000 ms before an uptime wraps
 	for _, tt := range []struct {

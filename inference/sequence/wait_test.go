@@ -50,7 +50,8 @@ func TestWaitInNumbers(t *testing.T) {
 	}
 }
 
-// A late number just before the first one that is still waited for is no longer lost, and those that are waited for stay so.
+// A late number just before the first one that is still waited for is no longer lost, and those that are waited for
+// stay so.
 func TestWaitJustOver(t *testing.T) {
 	m := waitingRoom()
 	s := follow(32, m)
@@ -67,8 +68,8 @@ func TestWaitJustOver(t *testing.T) {
 	}
 }
 
-// However many numbers are behind a missing one, it is waited for at least held, as long as there is a record of it. What is known of ages
-// before the sequence began anew does not count.
+// However many numbers are behind a missing one, it is waited for at least held, as long as there is a record of it.
+// What is known of ages before the sequence began anew does not count.
 func TestWaitInTime(t *testing.T) {
 	m := waitingRoom()
 	s := follow(32, m)

@@ -5,8 +5,8 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// arrive lists a flow whose path r holds, the first one since it came. Only whole paths of packets without a prescribed route are
-// worth comparing with those of another collector.
+// arrive lists a flow whose path r holds, the first one since it came. Only whole paths of packets without a prescribed
+// route are worth comparing with those of another collector.
 func (s *State) arrive(f *flow, slot uint32, r *decode.Report) {
 	f.flags &^= arrived
 	if r.Kind == decode.KindProbe {

@@ -16,8 +16,8 @@ func (s *State) Judge(p *inference.Policy) {
 	s.policy = p
 }
 
-// manyPostcards is how many postcards of each hop there are, on average, before a path that is put together from them counts as
-// whole.
+// manyPostcards is how many postcards of each hop there are, on average, before a path that is put together from them
+// counts as whole.
 const manyPostcards = 16
 
 // conform judges the path of a flow, if report r of it or an earlier one has it.

@@ -13,8 +13,8 @@ type countReading struct{ sent, dropped window.CountSpan }
 
 const readingCounts = decode.HopTxPackets | decode.HopDroppedPackets
 
-// readCounts lists what a packet read of the counters of interfaces on its way. Packets come many at a time and out of order: the partial and the
-// last readings take each where it belongs.
+// readCounts lists what a packet read of the counters of interfaces on its way. Packets come many at a time and out of
+// order: the partial and the last readings take each where it belongs.
 func (s *State) readCounts(r *decode.Report) {
 	for i := range r.Rare.Counts {
 		c := &r.Rare.Counts[i]

@@ -10,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// TestCounts: packets read the counters of interfaces, and windows have what these rose by, as often as they are read and in however many
-// shards.
+// TestCounts: packets read the counters of interfaces, and windows have what these rose by, as often as they are read
+// and in however many shards.
 func TestCounts(t *testing.T) {
 	reading := func(at int64, probe uint16, node, sent, dropped uint32) *decode.Report {
 		r := &decode.Report{Time: at * int64(time.Second), Kind: decode.KindStack, Format: decode.TelemetryReport, INT: decode.V21, Has: decode.HasFlow | decode.HasPorts}

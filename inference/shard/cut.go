@@ -43,15 +43,15 @@ func (s *State) Recycle(c *Cut) {
 	s.spare = c
 }
 
-// AddTo adds what the shard saw to p, which shares no memory with c afterwards. The caller adds the start and end of the window, and
-// what was seen of the exporters. No other goroutine may use c meanwhile.
+// AddTo adds what the shard saw to p, which shares no memory with c afterwards. The caller adds the start and end of
+// the window, and what was seen of the exporters. No other goroutine may use c meanwhile.
 func (c *Cut) AddTo(p *window.Partial) {
 	c.hops.addTo(p)
 	p.Merge(&c.partial)
 }
 
-// Limits returns the limits of a window that is made of the partials of shards with this configuration. As many flows with faults and
-// arrivals are listed as path changes.
+// Limits returns the limits of a window that is made of the partials of shards with this configuration. As many flows
+// with faults and arrivals are listed as path changes.
 func (c *Config) Limits() window.Limits {
 	return window.Limits{
 		Hops: c.MaxHops, Flows: c.TopFlows, Paths: c.MaxPathChanges, Drops: c.MaxDrops, Faults: c.MaxPathChanges,

@@ -62,8 +62,8 @@ func (s *State) cutDigests() {
 	}
 }
 
-// Inferred returns the paths of flows with digests, and the n of them that need a look most. It changes nothing, but reads the whole
-// table: it is for queries of operators.
+// Inferred returns the paths of flows with digests, and the n of them that need a look most. It changes nothing, but
+// reads the whole table: it is for queries of operators.
 func (s *State) Inferred(n int) (out digest.Inferred) {
 	if s.digests == nil {
 		return out

@@ -44,8 +44,8 @@
 // codes samples one of 2, 4, 8, ... of them. It counts all of the largest fortieth (package tail). The queues of
 // candidates for the busiest flows wait in a buffer beside.
 //
-// A lazy report in its short form ([decode.Lazy]) whose flow is on its known path is counted where it lies (short.go). Everything else about a
-// flow is counted from reports, and both give the same state, to the bit.
+// A lazy report in its short form ([decode.Lazy]) whose flow is on its known path is counted where it lies (short.go).
+// Everything else about a flow is counted from reports, and both give the same state, to the bit.
 //
 // With many flows each report is a chain of cache misses. So reports are processed in batches of 128, in passes that
 // each read another place of memory for all of them. The keys are hashed, the index cells found, the entries found, and

@@ -12,8 +12,8 @@ import (
 const (
 	// inline is how many hops of a path a flow refers to directly; further ones are found from block to block.
 	inline = 8
-	// bufferCodes is the length of a flow's buffer: 20 reports of five hops. With as much behind it as lets a report write all codes
-	// of a short path at once, it makes an entry six cache lines.
+	// bufferCodes is the length of a flow's buffer: 20 reports of five hops. With as much behind it as lets a report
+	// write all codes of a short path at once, it makes an entry six cache lines.
 	bufferCodes = 112 - inline
 	// absent marks a value that a hop did not have. It is no code of package logcode.
 	absent = 0xffff
@@ -96,8 +96,9 @@ func hopKey(h *decode.Hop) inference.HopKey {
 	return k
 }
 
-// named gives r without the hops that name no node, which it counts by their exporter and position: absent is not node 0. What is left is no
-// path, since it has gaps. Hops that were counted, by their place, are left out. It leaves r as it is, and what it gives is good for the batch.
+// named gives r without the hops that name no node, which it counts by their exporter and position: absent is not node
+// 0. What is left is no path, since it has gaps. Hops that were counted, by their place, are left out. It leaves r as
+// it is, and what it gives is good for the batch.
 func (s *State) named(r *decode.Report, counted uint64) *decode.Report {
 	if !hasNameless(r.Hops) {
 		return r
@@ -158,8 +159,8 @@ func (s *State) partOf(f *flow, r *decode.Report) int {
 	return 0
 }
 
-// isView reports whether part stands in whole in one piece. A way from the first node of whole to its last one is no view: it is the way without
-// the loop that whole has.
+// isView reports whether part stands in whole in one piece. A way from the first node of whole to its last one is no
+// view: it is the way without the loop that whole has.
 func isView(part, whole []inference.HopKey) bool {
 	if part[0].Node == whole[0].Node && part[len(part)-1].Node == whole[len(whole)-1].Node {
 		return false

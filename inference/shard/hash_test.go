@@ -10,7 +10,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// chosen are flows and hops that come in an order, differ in few bits, or were chosen with the constants of common hashes.
+// chosen are flows and hops that come in an order, differ in few bits, or were chosen with the constants of common
+// hashes.
 var chosen = []struct {
 	name string
 	flow func(i uint64) decode.FlowKey

@@ -87,8 +87,8 @@ func (s *hops) record(ref uint16, u *decode.Units, h *decode.Hop) (latency, queu
 	return latency, queue
 }
 
-// histogram counts the values of a hop that came in buckets: at their upper bounds, and beside that in p at their lower ones. The hop
-// called other has no bounds.
+// histogram counts the values of a hop that came in buckets: at their upper bounds, and beside that in p at their lower
+// ones. The hop called other has no bounds.
 func (s *hops) histogram(p *window.Partial, k inference.HopKey, g *decode.Histogram) {
 	if len(g.Buckets) == 0 {
 		return // no value is no record

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// firstTimed are the first reports of a flow in a window, whose times are looked at; of the others, one of everyTimed.
+	// firstTimed are the first reports of a flow in a window, whose times are looked at; of the others, one of
+	// everyTimed.
 	firstTimed = 4
 	everyTimed = 16
 	// maxTimed bounds the reports of a window whose times are looked at, so that this costs next to nothing.

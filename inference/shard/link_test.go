@@ -88,7 +88,8 @@ func TestTimesOnLinks(t *testing.T) {
 	}
 }
 
-// Reports without times, of no whole path, or in units that make no nanoseconds give no times; and what is looked at is bounded.
+// Reports without times, of no whole path, or in units that make no nanoseconds give no times; and what is looked at is
+// bounded.
 func TestTimesOnLinksAreBounded(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.MemoryBytes, cfg.MaxHops = 4<<20, 8

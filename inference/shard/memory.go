@@ -19,8 +19,8 @@ func (c *Config) ArrivalMemory(shards int) int64 {
 }
 
 // Memory is the most that the tables of this many shards and the windows made of them take, in bytes, beside
-// [Config.MemoryBytes], whatever is reported. Networks take a tenth of it: values of one hop lie in a few octaves, and few
-// places are taken.
+// [Config.MemoryBytes], whatever is reported. Networks take a tenth of it: values of one hop lie in a few octaves, and
+// few places are taken.
 func (c *Config) Memory(shards int) int64 {
 	hops, lists := int64(c.MaxHops)+1, int64(2*c.MaxPathChanges+c.MaxDrops)
 	key := int64(unsafe.Sizeof(inference.HopKey{}))

@@ -206,8 +206,8 @@ func TestSplitsOverflow(t *testing.T) {
 	}
 }
 
-// TestFlowBound has more flows than there are places for candidates. A flow with more reports than the bound is listed, with all of
-// them, and its distributions lack no more than the bound.
+// TestFlowBound has more flows than there are places for candidates. A flow with more reports than the bound is listed,
+// with all of them, and its distributions lack no more than the bound.
 func TestFlowBound(t *testing.T) {
 	for seed := range uint64(10) {
 		rng := rand.New(rand.NewPCG(seed, 23))

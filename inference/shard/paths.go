@@ -19,17 +19,18 @@ import (
 //	hop:   node egress, and of paths of postcards TTL<1b> strikes<1b>
 //	digest: coding<1b> epoch<1b> query<1b> aside<1b> away needed length { known paths, see package pathtrace }
 //
-// Age is how long before newest the flow was seen, in ns. Views are there where their flag is set. Integers are little endian.
+// Age is how long before newest the flow was seen, in ns. Views are there where their flag is set. Integers are little
+// endian.
 const (
 	pathsVersion = 1
 
 	keptFlags = postcards | flatTTL | partial | viewed // the others are about the buffer
 )
 
-// AppendPaths appends what is known of the paths of the flows, at most so many, those that were seen last. It is read by
-// [State.ReadPaths] of the process that goes on with these flows: some 70 bytes for each, and 20 more for PINT digests. It reads the
-// whole table. Sketches of a flow's life, the utilisation of its links, and digests that no known path explains are left out: they
-// begin anew.
+// AppendPaths appends what is known of the paths of the flows, at most so many, those that were seen last. It is read
+// by [State.ReadPaths] of the process that goes on with these flows: some 70 bytes for each, and 20 more for PINT
+// digests. It reads the whole table. Sketches of a flow's life, the utilisation of its links, and digests that no known
+// path explains are left out: they begin anew.
 func (s *State) AppendPaths(dst []byte, most int) []byte {
 	type candidate struct {
 		last int64

@@ -11,8 +11,8 @@ import (
 	"github.com/hopscope/hopscope/sketches/tail"
 )
 
-// Flows returns the n flows with most packets over their whole life in the table, busiest first. It changes nothing, but reads the
-// whole table: it is for summaries and queries of operators.
+// Flows returns the n flows with most packets over their whole life in the table, busiest first. It changes nothing,
+// but reads the whole table: it is for summaries and queries of operators.
 func (s *State) Flows(n int) []inference.FlowStats {
 	type candidate struct {
 		packets uint64

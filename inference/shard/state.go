@@ -360,7 +360,8 @@ func (s *State) countAlone(r *decode.Report) {
 	}
 }
 
-// countPartial counts the hops of a report without a path. What belongs to hops on the known path of the flow counts there too.
+// countPartial counts the hops of a report without a path. What belongs to hops on the known path of the flow counts
+// there too.
 func (s *State) countPartial(f *flow, r *decode.Report) {
 	u := units(r)
 	var space [maxBlocks]uint32

@@ -66,8 +66,8 @@ func newTopFlows(n int) topFlows {
 // latency and queue of each hop of a path of ten, and the hops themselves. Few candidates have as much as 256.
 func topOctaves(places int) int { return max(places, 256) * 128 }
 
-// count counts a dense code in a histogram of a candidate, as long as there is memory. Only values that no device measured spread so
-// far that there is none.
+// count counts a dense code in a histogram of a candidate, as long as there is memory. Only values that no device
+// measured spread so far that there is none.
 func (t *topFlows) count(h *logcode.Histogram, code uint16) {
 	if !h.AddWithin(code, &t.octaves) {
 		t.missed++

@@ -10,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// A packet of the network that is captured on several links of its way comes with a longer list of hops each time: its views. They are one packet,
-// whose hops count once, in whatever order the views come and whatever comes between them.
+// A packet of the network that is captured on several links of its way comes with a longer list of hops each time: its
+// views. They are one packet, whose hops count once, in whatever order the views come and whatever comes between them.
 //
 // A view belongs to the oldest packet of its flow with the same identification that has not been seen at that place
 // (number of hops, TTL). One of the two lists of hops is contained in the other in one piece, with all values. Where
@@ -22,9 +22,11 @@ const (
 	viewsWithin = 1e9
 	// mostViewed is how many packets are remembered.
 	mostViewed = 1 << 12
-	// viewedHops and viewedPlaces are how many hops and places of a packet are remembered. What has more counts each time.
+	// viewedHops and viewedPlaces are how many hops and places of a packet are remembered. What has more counts each
+	// time.
 	viewedHops, viewedPlaces = 24, 16
-	// mostAlike is how many packets of a flow that differ in nothing are looked through, without those before that are too old.
+	// mostAlike is how many packets of a flow that differ in nothing are looked through, without those before that are
+	// too old.
 	mostAlike = 64
 	// provenBy is how many identifications must differ in a row, and heldFor how often one comes until they do not.
 	provenBy, heldFor = 3, 8
@@ -52,7 +54,8 @@ type identifications struct {
 	held       uint8
 }
 
-// views remembers the packets of the network that came last, as a ring. The packets of a bucket are linked from the oldest one on.
+// views remembers the packets of the network that came last, as a ring. The packets of a bucket are linked from the
+// oldest one on.
 type views struct {
 	packets []packetViews
 	oldest  int
@@ -61,7 +64,8 @@ type views struct {
 	hops    [viewedHops]uint32 // memory
 }
 
-// viewBucket is the packets of one bucket, by their place in the ring, +1. The past packets before recent have no views after a time.
+// viewBucket is the packets of one bucket, by their place in the ring, +1. The past packets before recent have no views
+// after a time.
 type viewBucket struct {
 	first, newest uint32
 	recent        uint32 // 0: all are past
@@ -302,7 +306,8 @@ func (s *State) restOf(r *decode.Report, counted uint64) []decode.Hop {
 	return s.rest.hops[from:len(s.rest.hops):len(s.rest.hops)]
 }
 
-// lengthen lets r, a view of p with more hops, speak of the path of f. Where a shorter view of p began that path, it is no other one.
+// lengthen lets r, a view of p with more hops, speak of the path of f. Where a shorter view of p began that path, it is
+// no other one.
 func (s *State) lengthen(f *flow, slot uint32, r *decode.Report, p *packetViews) {
 	id, before := inference.PathID(r.Hops), f.pathID
 	part := 0

@@ -160,7 +160,8 @@ func TestViewsOfOnePacket(t *testing.T) {
 	}
 }
 
-// Packets that differ in nothing and came long before are past: however many they are, the views of the next one are found.
+// Packets that differ in nothing and came long before are past: however many they are, the views of the next one are
+// found.
 func TestViewsOfManyPackets(t *testing.T) {
 	const packets, flows = 3 * mostAlike, 3
 	s := New(testConfig(), 1)

@@ -7,10 +7,11 @@ import (
 )
 
 const (
-	// rowCodes are the dense codes that a hop has counters for in its row: those of values below 2³², such as four seconds.
+	// rowCodes are the dense codes that a hop has counters for in its row: those of values below 2³², such as four
+	// seconds.
 	rowCodes = 28 * octaveCodes
-	// rowCounters is the length of a row: latencies, then queues, and as much behind as makes it an odd number of cache lines.
-	// So the lines that are hot in every row do not share a few sets of the cache.
+	// rowCounters is the length of a row: latencies, then queues, and as much behind as makes it an odd number of cache
+	// lines. So the lines that are hot in every row do not share a few sets of the cache.
 	rowCounters = 2*rowCodes + 64
 
 	octaveCodes = logcode.OctaveCodes
@@ -49,8 +50,8 @@ type farCode struct {
 	kind      uint8
 }
 
-// hopRest is the knowledge about a hop beside its counters. How many records there were is the sum of the latency counters and of
-// noLatency.
+// hopRest is the knowledge about a hop beside its counters. How many records there were is the sum of the latency
+// counters and of noLatency.
 type hopRest struct {
 	utilization    float64
 	noLatency      uint32
@@ -112,8 +113,8 @@ func (s *hopSet) overflow(i uint32) {
 	s.high[*page*octaveCodes+i%octaveCodes]++
 }
 
-// countFar counts a code beyond the row of a hop. Once there are too many of them, what a hop has no counter for counts for the
-// hop "other".
+// countFar counts a code beyond the row of a hop. Once there are too many of them, what a hop has no counter for counts
+// for the hop "other".
 func (s *hopSet) countFar(ref uint16, kind uint32, code uint16) {
 	k := farCode{ref, code, uint8(kind)}
 	if _, ok := s.far[k]; !ok {
@@ -130,7 +131,8 @@ func (s *hopSet) countFar(ref uint16, kind uint32, code uint16) {
 	s.far[k]++
 }
 
-// octave returns the counters of an octave of a row, and whether one of them counted. They wrap after 2⁴⁰ records of a window.
+// octave returns the counters of an octave of a row, and whether one of them counted. They wrap after 2⁴⁰ records of a
+// window.
 func (s *hopSet) octave(n *[octaveCodes]uint64, at uint32) bool {
 	low := (*[octaveCodes]uint8)(s.low[at:])
 	page := s.page[at/octaveCodes]

@@ -173,7 +173,8 @@ func (c *Coder) Within(field string, n int, code func(*Coder)) {
 	c.b, c.last, c.at = whole, start, end
 }
 
-// Tag appends a tag, which is below 128, and leaves a byte for the length of what follows. It returns the place, which is for [Coder.EndTag].
+// Tag appends a tag, which is below 128, and leaves a byte for the length of what follows. It returns the place, which
+// is for [Coder.EndTag].
 func (c *Coder) Tag(tag uint8) (start int) {
 	c.b = append(c.b, tag, 0)
 	return len(c.b)
@@ -338,8 +339,8 @@ func (c *Coder) number(field string, v uint64, n int) uint64 {
 	return v
 }
 
-// Len codes the number of items of a list, at most so many, each of which takes so many bytes or more. While it is read, it is
-// 0 after an error.
+// Len codes the number of items of a list, at most so many, each of which takes so many bytes or more. While it is
+// read, it is 0 after an error.
 func (c *Coder) Len(field string, most, size int, n *int) {
 	UintTo(c, field, uint64(max(most, 0)), n)
 	if c.reading && *n > c.Left()/size {

@@ -13,5 +13,6 @@
 // with the field, the offset and the reason. Versions are the concern of the packages that have a state, see
 // [Coder.Version].
 //
-// The package does not compress, does not sum, and keeps nothing of the bytes that it reads, except where a function states it.
+// The package does not compress, does not sum, and keeps nothing of the bytes that it reads, except where a function
+// states it.
 package state

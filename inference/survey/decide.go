@@ -70,7 +70,8 @@ func Decide(flows []inference.Deviation, least int) (errors []Error, explained m
 	return DecideBeside(flows, nil, least)
 }
 
-// DecideBeside is Decide with flows that the map explains. An error of a group is compared with those of its members that refute it.
+// DecideBeside is Decide with flows that the map explains. An error of a group is compared with those of its members
+// that refute it.
 func DecideBeside(flows []inference.Deviation, fine []Fine, least int) (errors []Error, explained map[decode.FlowKey]bool) {
 	if len(flows) == 0 {
 		return nil, nil
@@ -152,8 +153,8 @@ type witnesses struct {
 	list []int // indices of flows
 }
 
-// gather lists the errors of some kinds that the flows left show, with those flows, in a fixed order. The key that merge makes of an
-// error is the error by which flows are gathered.
+// gather lists the errors of some kinds that the flows left show, with those flows, in a fixed order. The key that
+// merge makes of an error is the error by which flows are gathered.
 func (d *decision) gather(merge func(inference.MapError) (key inference.MapError, ok bool)) []witnesses {
 	index, all := map[inference.MapError]int{}, []witnesses(nil)
 	for i := range d.flows {
@@ -185,7 +186,8 @@ func kinds(k inference.MapErrorKind) func(inference.MapError) (inference.MapErro
 	return func(e inference.MapError) (inference.MapError, bool) { return e, e.Kind == k }
 }
 
-// weigh counts what flows witness, and reports whether that is enough. One address and one ingress are enough for nothing.
+// weigh counts what flows witness, and reports whether that is enough. One address and one ingress are enough for
+// nothing.
 func (d *decision) weigh(list []int, ingress int) (e Error, enough bool) {
 	hosts, doors := map[decode.Addr]bool{}, map[uint32]bool{}
 	for _, i := range list {
@@ -358,8 +360,9 @@ func (d *decision) unnamed() {
 	}
 }
 
-// misplaced names nodes of the map that are not where it has them, and links that it does not have, whichever explains most. Two
-// nodes are swapped if that explains links from both of them; a link is missing if nothing else explains its flows.
+// misplaced names nodes of the map that are not where it has them, and links that it does not have, whichever explains
+// most. Two nodes are swapped if that explains links from both of them; a link is missing if nothing else explains its
+// flows.
 func (d *decision) misplaced() {
 	for {
 		best, list := Error{}, []int(nil)
@@ -440,7 +443,8 @@ func (d *decision) onlyLink(i int) bool {
 	return n == 1
 }
 
-// alternative returns a pair of swapped nodes, or a node in another's place, that explains all flows as well as a link does.
+// alternative returns a pair of swapped nodes, or a node in another's place, that explains all flows as well as a link
+// does.
 func (d *decision) alternative(list []int) (e inference.MapError, ok bool) {
 	for _, e := range d.flows[list[0]].Errors {
 		if e.Kind != inference.Swapped && e.Kind != inference.Renamed {

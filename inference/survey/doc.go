@@ -10,10 +10,10 @@
 //
 // # When a flow is a witness
 //
-// Switches and this package compute the same hashes. Digests of b bits of one writer, or of several of which all others are
-// certain, are equations for one node. A wrong node solves n of them with a probability of 2⁻ᵇⁿ. A flow with more than one
-// unexplained equation in a hundred is no witness: it takes several paths, changes its path, or its digests are forged. Beyond
-// that it takes
+// Switches and this package compute the same hashes. Digests of b bits of one writer, or of several of which all others
+// are certain, are equations for one node. A wrong node solves n of them with a probability of 2⁻ᵇⁿ. A flow with more
+// than one unexplained equation in a hundred is no witness: it takes several paths, changes its path, or its digests
+// are forged. Beyond that it takes
 //   - for an id: all equations of the hop, of 32 bits at least. An id of the whole range must fit them by chance with a
 //     probability of at most 2⁻¹², and no other id may fit as well,
 //   - for an unknown node without an id: equations of 40 bits. No node of the map may explain two fifths of them, and
@@ -33,6 +33,7 @@
 //
 // # Cost
 //
-// Nothing is done for flows without trouble. A flow that is watched takes 4 KiB for 256 digests, and a Watch holds 256 of them. The
-// work of a window is bounded by a number of steps, and flows that it does not reach come first in the next one.
+// Nothing is done for flows without trouble. A flow that is watched takes 4 KiB for 256 digests, and a Watch holds 256
+// of them. The work of a window is bounded by a number of steps, and flows that it does not reach come first in the
+// next one.
 package survey

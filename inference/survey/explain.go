@@ -262,8 +262,8 @@ func (s *surveyor) walk(m *Map, a *account) {
 	}
 }
 
-// judge counts the equations that the path explains and those that it does not. Only those count whose writers are settled but for
-// one, and all of them on the map.
+// judge counts the equations that the path explains and those that it does not. Only those count whose writers are
+// settled but for one, and all of them on the map.
 func (s *surveyor) judge(m *Map, a *account, settled uint64) {
 	witnesses := a.witnesses
 	clear(a.witnesses[:])

@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
-// Map is the content of the inventory: the nodes, the links, and the scheme by which digests are coded. It does not change, and all
-// surveys of the same network and scheme share it.
+// Map is the content of the inventory: the nodes, the links, and the scheme by which digests are coded. It does not
+// change, and all surveys of the same network and scheme share it.
 type Map struct {
 	scheme *pint.Scheme
 	nodes  []uint32
@@ -21,8 +21,8 @@ type Map struct {
 // maxNodes bounds the memory of a search, which has three numbers for each node and hop.
 const maxNodes = 1 << 13
 
-// NewMap makes the map of nodes and of links between them, given as pairs of indices. No links at all means that nothing is
-// known of them. It is nil for more than 8,192 nodes, whose flows are not surveyed.
+// NewMap makes the map of nodes and of links between them, given as pairs of indices. No links at all means that
+// nothing is known of them. It is nil for more than 8,192 nodes, whose flows are not surveyed.
 func NewMap(scheme *pint.Scheme, nodes []uint32, links [][2]int32) *Map {
 	if len(nodes) > maxNodes {
 		return nil

@@ -14,8 +14,8 @@ type clue struct {
 	want   uint32
 }
 
-// slack is how many bits the clues for an id must have beyond those of the id. With these, an id that fits them all by chance is
-// rare.
+// slack is how many bits the clues for an id must have beyond those of the id. With these, an id that fits them all by
+// chance is rare.
 const slack = 12
 
 // block is how many ids are looked at together.

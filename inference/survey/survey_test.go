@@ -142,8 +142,8 @@ func TestErrorsAreNamed(t *testing.T) {
 	}
 }
 
-// Where the inventory is right nothing is named, whatever flows do: they change their paths, take several in turn, and carry
-// digests that are forged.
+// Where the inventory is right nothing is named, whatever flows do: they change their paths, take several in turn, and
+// carry digests that are forged.
 func TestRightInventory(t *testing.T) {
 	for _, net := range networks {
 		n := net.make(t)

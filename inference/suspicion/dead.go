@@ -35,7 +35,8 @@ func (x *losses) backOfDead(in *Incidence, class int32) bool {
 	return slices.ContainsFunc(in.alike[class], func(l int32) bool { return in.reverse != nil && in.reverse[l] >= 0 && x.dead(in.class[in.reverse[l]]) })
 }
 
-// thin notes which links a probe crosses that lost most of its rounds: of the packets that were compared there before, some are missing.
+// thin notes which links a probe crosses that lost most of its rounds: of the packets that were compared there before,
+// some are missing.
 func (s *State) thin(list []Round) {
 	clear(s.thinned)
 	for i := range list {

@@ -99,8 +99,8 @@ func TestQueueOfRerouted(t *testing.T) {
 	}
 }
 
-// TestLineOrTwo: the probes that cross either direction of a line are those that cross one direction of two others. All are lost: the line is down, which is
-// one failure in place of two.
+// TestLineOrTwo: the probes that cross either direction of a line are those that cross one direction of two others. All
+// are lost: the line is down, which is one failure in place of two.
 func TestLineOrTwo(t *testing.T) {
 	const one, two, down, up = 0, 2, 4, 5 // directions: one of two lines each, whose other directions are 1 and 3, and both of a third one
 	in, err := NewIncidence(12, [][]int32{{one, down, 6}, {two, down, 7}, {up, 3, two, 8}, {up, 1, one, 9}, {1, 10}, {3, 11}, {6, 7, 8}, {9, 10, 11}})

@@ -42,8 +42,8 @@
 // A link is suspected after [Config.RaiseAfter] cycles of evidence in a row, or [Config.DoubtAfter] if the confidence
 // stays below a half. It is cleared after [Config.ClearAfter] cycles without evidence.
 //
-// The weight of a suspect is its confidence times 1, 2 or 4 by the severity of the evidence; of several pieces the greatest
-// counts. Hops that are still being learnt have half the weight.
+// The weight of a suspect is its confidence times 1, 2 or 4 by the severity of the evidence; of several pieces the
+// greatest counts. Hops that are still being learnt have half the weight.
 //
 // # FANT
 //

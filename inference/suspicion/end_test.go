@@ -66,7 +66,8 @@ func TestCauseEnds(t *testing.T) {
 	}
 }
 
-// A finding that stays open because it came back before accuses nothing while its place is as usual, and does again when it is back.
+// A finding that stays open because it came back before accuses nothing while its place is as usual, and does again
+// when it is back.
 func TestRestingEnds(t *testing.T) {
 	cfg := DefaultConfig()
 	f := inference.Finding{ID: 1, Kind: inference.HighQueue, Severity: inference.Critical, Element: inference.Element{Kind: inference.InterfaceElement, Node: 3}, Node: 3}

@@ -73,8 +73,8 @@ type Fant struct {
 	suspicious     []bool // by link, in this cycle
 }
 
-// NewFant makes the test for some metrics. A probe lists its links in the order in which it crosses them; one that it crosses
-// twice counts twice.
+// NewFant makes the test for some metrics. A probe lists its links in the order in which it crosses them; one that it
+// crosses twice counts twice.
 func NewFant(links, metrics int, probes [][]int32, theta1, theta2 float64) *Fant {
 	f := &Fant{theta1: theta1, theta2: theta2, metrics: metrics, probes: probes, suspicious: make([]bool, links)}
 	n := 0

@@ -113,8 +113,8 @@ func (x *hops) step(s *State, c *Cycle) {
 	x.pairs(s, at)
 }
 
-// pairs looks at both directions of each link together. By how much two clocks differ is added to the one and taken from the
-// other. So clocks which drift say nothing here, and far less than what a drift may be is news.
+// pairs looks at both directions of each link together. By how much two clocks differ is added to the one and taken
+// from the other. So clocks which drift say nothing here, and far less than what a drift may be is news.
 func (x *hops) pairs(s *State, at detect.Moment) {
 	cfg := detect.Latency(s.cfg.Window)
 	cfg.Floor = 1 // values are in floors

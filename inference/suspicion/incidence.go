@@ -60,7 +60,8 @@ func NewIncidence(links int, probes [][]int32) (*Incidence, error) {
 	return in, nil
 }
 
-// Pair returns which link is the other direction of each, -1 for one that has none or where it is not known. The list is copied.
+// Pair returns which link is the other direction of each, -1 for one that has none or where it is not known. The list
+// is copied.
 func (in *Incidence) Pair(back []int32) error {
 	if len(back) != in.links {
 		return fmt.Errorf("the other directions of %d links; there are %d links", len(back), in.links)
@@ -74,8 +75,8 @@ func (in *Incidence) Pair(back []int32) error {
 	return nil
 }
 
-// Alike returns the links that the same probes cross as a link, itself among them: what probes report from end to end cannot
-// distinguish them. It is empty for a link that no probe crosses.
+// Alike returns the links that the same probes cross as a link, itself among them: what probes report from end to end
+// cannot distinguish them. It is empty for a link that no probe crosses.
 func (in *Incidence) Alike(link int32) []int32 {
 	if c := in.class[link]; c >= 0 {
 		return in.alike[c]
@@ -83,7 +84,8 @@ func (in *Incidence) Alike(link int32) []int32 {
 	return nil
 }
 
-// sameProbes returns the number here of a probe of another incidence that crosses the same links, or -1; link gives that of a link.
+// sameProbes returns the number here of a probe of another incidence that crosses the same links, or -1; link gives
+// that of a link.
 func (in *Incidence) sameProbes(old *Incidence, link func(int32) int32) func(int32) int32 {
 	var key []byte
 	keyOf := func(list []int32) string {

@@ -15,11 +15,13 @@ const (
 	// in which a round got lost.
 	lossScales = 10
 	lossBlocks = lossScales - 1
-	// Chance of a false culprit in a fit: by all of a cycle together, whatever they share, less than once in a million cycles.
+	// Chance of a false culprit in a fit: by all of a cycle together, whatever they share, less than once in a million
+	// cycles.
 	lossAlarm = 1e-6 / lossScales
 	// A culprit that others explain nearly as well waits for more cycles, until a block of this scale ends.
 	lossSure, lossPatience = .95, 6
-	// A culprit is well again when so many rounds should have been lost and none was. While nothing is known of them, it stays.
+	// A culprit is well again when so many rounds should have been lost and none was. While nothing is known of them,
+	// it stays.
 	lossCalm = 12
 )
 

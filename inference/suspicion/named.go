@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// named are the links that open findings name as the place of losses, and of latencies. Of links that the same probes cross, those explain
-// what the probes show: what one cause explains is no evidence against others.
+// named are the links that open findings name as the place of losses, and of latencies. Of links that the same probes
+// cross, those explain what the probes show: what one cause explains is no evidence against others.
 type named struct {
 	losses, latencies map[int32]bool
 	kept              map[keptClass][]int32 // of a class that is accused, the links that findings named last
@@ -34,8 +34,8 @@ func explainsLatencies(k inference.Kind) bool {
 	return k == inference.HighLatency || k == inference.HighQueue
 }
 
-// collect notes what the open findings name that are evidence themselves: links and interfaces, and of latencies nodes as well. What a node drops may be packets of few flows,
-// and is no explanation of what probes lose.
+// collect notes what the open findings name that are evidence themselves: links and interfaces, and of latencies nodes
+// as well. What a node drops may be packets of few flows, and is no explanation of what probes lose.
 func (x *named) collect(s *State, all []inference.Finding) {
 	if x.losses == nil {
 		x.losses, x.latencies, x.kept = map[int32]bool{}, map[int32]bool{}, map[keptClass][]int32{}

@@ -69,7 +69,8 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// TestNamedLatency: the same for the time that probes are under way, which a finding of latency explains, of a node as well.
+// TestNamedLatency: the same for the time that probes are under way, which a finding of latency explains, of a node as
+// well.
 func TestNamedLatency(t *testing.T) {
 	place := inference.ElementOfNode(2)
 	for name, tt := range map[string]struct {
@@ -110,7 +111,8 @@ func TestNamedLatency(t *testing.T) {
 	}
 }
 
-// TestCauseOfOthers: findings that say nothing of packets, such as a flow that is faster than before, do not make their cause evidence.
+// TestCauseOfOthers: findings that say nothing of packets, such as a flow that is faster than before, do not make their
+// cause evidence.
 func TestCauseOfOthers(t *testing.T) {
 	at := inference.ElementOfHop(inference.HopKey{Node: 3, EgressIf: 1})
 	s := New(DefaultConfig(), crossings(t), by{at: {3}})

@@ -234,8 +234,8 @@ func TestHops(t *testing.T) {
 	}
 }
 
-// Both directions of a link together show a change that is less than what clocks may drift by, and of no drift. It is the direction
-// that takes longer which is suspected.
+// Both directions of a link together show a change that is less than what clocks may drift by, and of no drift. It is
+// the direction that takes longer which is suspected.
 func TestPairs(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	in := crossings(t)

@@ -44,7 +44,8 @@ func (c *Config) latencyFloor(link int) float64 {
 	return c.LatencyFloor
 }
 
-// DefaultConfig raises at once, as its detectors are wrong less than once in a million cycles, and clears after five cycles.
+// DefaultConfig raises at once, as its detectors are wrong less than once in a million cycles, and clears after five
+// cycles.
 func DefaultConfig() Config {
 	return Config{
 		RaiseAfter: 1, DoubtAfter: 2, ClearAfter: 5, Least: inference.Info,
@@ -83,9 +84,9 @@ type Cycle struct {
 	Hops     []Hop               // each link at most once
 	Rounds   []Round             // each probe at most once
 
-	// NoNewWindow is set when no window of the probes ended in this cycle. Hops is then ignored: earlier evidence holds, and is not
-	// counted again. NoNewRounds is the same for Rounds, which may end at other times. Window is the length of the window of Hops; 0 is
-	// the previous length, at first that of Config.
+	// NoNewWindow is set when no window of the probes ended in this cycle. Hops is then ignored: earlier evidence
+	// holds, and is not counted again. NoNewRounds is the same for Rounds, which may end at other times. Window is the
+	// length of the window of Hops; 0 is the previous length, at first that of Config.
 	NoNewWindow, NoNewRounds bool
 	Window                   time.Duration
 }
@@ -149,8 +150,8 @@ func New(cfg Config, in *Incidence, places Places) *State {
 	return s
 }
 
-// replan replaces the probes. What is known of links stays, what is known of probes is forgotten; the number of links has to be
-// the same.
+// replan replaces the probes. What is known of links stays, what is known of probes is forgotten; the number of links
+// has to be the same.
 func (s *State) replan(in *Incidence) {
 	s.incidence = in
 	s.losses.reset(in)
@@ -195,9 +196,9 @@ func (s *State) Inherit(from *State, was []int32) {
 	s.transit.inherit(&from.transit, probe)
 }
 
-// Resume suspects a link that an earlier life suspected at a time. It does so until as many rounds of the probes that cross it have come
-// as a line that is down would have lost. What was against it is not known any more, but why in words. Links that no probe crosses are
-// left alone.
+// Resume suspects a link that an earlier life suspected at a time. It does so until as many rounds of the probes that
+// cross it have come as a line that is down would have lost. What was against it is not known any more, but why in
+// words. Links that no probe crosses are left alone.
 func (s *State) Resume(link int32, since int64, why string) {
 	if link < 0 || int(link) >= len(s.links) || s.incidence.class[link] < 0 {
 		return
@@ -244,7 +245,8 @@ func (s *State) Step(c *Cycle) []Suspect {
 	return s.suspects
 }
 
-// carry adds the last evidence again if there is no newer one, or else that of a step. It returns the evidence to carry from now on.
+// carry adds the last evidence again if there is no newer one, or else that of a step. It returns the evidence to carry
+// from now on.
 func (s *State) carry(last []evidence, noNews bool, step func()) []evidence {
 	if noNews {
 		s.now = append(s.now, last...)

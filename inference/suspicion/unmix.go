@@ -93,7 +93,8 @@ const (
 	settled    = 1e-9 // relative change of a value that is none
 )
 
-// descend finds the least of the sum over some classes, where λ is z of their standard errors; it reports whether any is above 0.
+// descend finds the least of the sum over some classes, where λ is z of their standard errors; it reports whether any
+// is above 0.
 func (u *unmixer) descend(classes []int32, z float64) (any bool) {
 	for range mostSweeps {
 		moved := false

@@ -38,8 +38,8 @@ func NewAdmission(l AdmissionLimits) *Admission {
 	}
 }
 
-// Fold folds the hops of p that are not admitted into the hop other. It folds places of hops without a node id and paths of probes into the ones of
-// no place. End is that of the window.
+// Fold folds the hops of p that are not admitted into the hop other. It folds places of hops without a node id and
+// paths of probes into the ones of no place. End is that of the window.
 func (a *Admission) Fold(p *Partial, end int64) {
 	a.begin(end)
 	for i := 0; i < len(p.hops.items); {
@@ -130,7 +130,8 @@ func (a *Admission) count(folded bool) {
 	}
 }
 
-// Folded returns the numbers of hop records, of rows of flows, and of rows of exporters, interfaces and findings that were folded.
+// Folded returns the numbers of hop records, of rows of flows, and of rows of exporters, interfaces and findings that
+// were folded.
 func (a *Admission) Folded() (hops, flows, rest uint64) { return a.foldedHops, a.foldedFlows, a.rest }
 
 // begin begins the day of a window, unless it has begun. A clock that was set back does not make room.

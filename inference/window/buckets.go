@@ -5,8 +5,8 @@ import (
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
-// BucketPart holds the lower bounds of a hop's values that came as counts of buckets, from a device that keeps histograms itself. In
-// [HopPart] each of them stands at the upper bound of its bucket.
+// BucketPart holds the lower bounds of a hop's values that came as counts of buckets, from a device that keeps
+// histograms itself. In [HopPart] each of them stands at the upper bound of its bucket.
 type BucketPart struct {
 	inference.HopKey
 	Latency, Queue BucketCounts
@@ -54,7 +54,8 @@ func (b *BucketCounts) reset() {
 	b.Open = 0
 }
 
-// Buckets returns what is known of the buckets of a place in the network, to be added to. It is good until the next call of a method.
+// Buckets returns what is known of the buckets of a place in the network, to be added to. It is good until the next
+// call of a method.
 func (p *Partial) Buckets(k inference.HopKey) *BucketPart {
 	b, known := p.buckets.at(k)
 	if !known {

@@ -146,7 +146,8 @@ func (c *coder) section(p, into *Partial, version, last byte) byte {
 	return number
 }
 
-// coder appends the parts of a partial to b, or reads them from it. After an error it reads nothing more, and keeps the error.
+// coder appends the parts of a partial to b, or reads them from it. After an error it reads nothing more, and keeps the
+// error.
 type coder struct {
 	b       []byte
 	at      int   // the next byte to be read

@@ -124,7 +124,8 @@ var countsKind = kindOf[inference.HopKey, InterfaceCounts]{
 	view: func(p *Partial, w *inference.Window, _ *Limits) { addCounts(w, p.counts.items) },
 }
 
-// addCounts adds interfaces whose counters packets read to a window. Those that send their counters themselves have these alone.
+// addCounts adds interfaces whose counters packets read to a window. Those that send their counters themselves have
+// these alone.
 func addCounts(w *inference.Window, items []InterfaceCounts) {
 	const own = decode.CountOutPackets | decode.CountOutDiscards
 	n := len(w.Interfaces)

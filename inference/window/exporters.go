@@ -28,16 +28,16 @@ var exporterKind = kindOf[inference.ExporterKey, inference.ExporterStats]{
 	rows: func(w *inference.Window) (*[]inference.ExporterStats, *uint64) { return &w.Exporters, nil },
 }
 
-// AddExporters adds what trackers of exporters counted. An exporter belongs to one tracker: another one would see gaps where
-// there are none. Where that cannot be, they also add [Numbers].
+// AddExporters adds what trackers of exporters counted. An exporter belongs to one tracker: another one would see gaps
+// where there are none. Where that cannot be, they also add [Numbers].
 func (p *Partial) AddExporters(all []inference.ExporterStats) {
 	for i := range all {
 		exporterKind.put(p, &all[i])
 	}
 }
 
-// Exporters returns what was counted of each exporter, in no order. It is the memory of p: to be read, until the next call of a
-// method.
+// Exporters returns what was counted of each exporter, in no order. It is the memory of p: to be read, until the next
+// call of a method.
 func (p *Partial) Exporters() []inference.ExporterStats { return p.exporters.items }
 
 // Exporter returns what was counted of an exporter, to be changed, or nil.

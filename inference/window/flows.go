@@ -147,7 +147,8 @@ func (p *Partial) TakeFlow(f *FlowPart) {
 	*to, *f = *f, *to
 }
 
-// Flows returns the candidates for the busiest flows, in no order. The list belongs to p; all but keys may be changed in it.
+// Flows returns the candidates for the busiest flows, in no order. The list belongs to p; all but keys may be changed
+// in it.
 func (p *Partial) Flows() []FlowPart { return p.flows.items }
 
 // Hop returns the distributions of a place on the way of f, to be added to.

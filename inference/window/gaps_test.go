@@ -20,7 +20,8 @@ func fillGaps(p *Partial, rng *rand.Rand) {
 	}
 }
 
-// Gaps are read as they were written, also of a node whose id is 0. Readers of before pass over them, and have the rest as it was.
+// Gaps are read as they were written, also of a node whose id is 0. Readers of before pass over them, and have the rest
+// as it was.
 func TestGaps(t *testing.T) {
 	var p, before, q Partial
 	fillGolden(&p, rand.New(rand.NewPCG(7, 21)))

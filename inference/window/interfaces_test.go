@@ -67,7 +67,8 @@ func TestInterfaceOctetsSent(t *testing.T) {
 	}
 }
 
-// Octets received and the utilisation by them are of the window's interfaces. Readers of before pass over them, and have the rest as it was.
+// Octets received and the utilisation by them are of the window's interfaces. Readers of before pass over them, and
+// have the rest as it was.
 func TestInterfaceOctets(t *testing.T) {
 	const octets = decode.CountInOctets | decode.CountRxUtilization
 	var p, before, q Partial

@@ -41,10 +41,11 @@ type kindOf[K comparable, V any] struct {
 	key func(*V) K
 	// compare is the order of the items in bytes, and in a window.
 	compare func(a, b *V) int
-	// rank is the order in which items find room. Where it is nil they do in the order of compare, and those that a partial with a
-	// bound lists stay.
+	// rank is the order in which items find room. Where it is nil they do in the order of compare, and those that a
+	// partial with a bound lists stay.
 	rank func(a, b *V) int
-	// sum adds an item to the one with its key. An item of its own is a sum, too, where items keep memory ([kindOf.empty]).
+	// sum adds an item to the one with its key. An item of its own is a sum, too, where items keep memory
+	// ([kindOf.empty]).
 	sum func(m *memory, to, from *V)
 	// own moves what an item refers to into memory; nil for items that refer to nothing that may change.
 	own func(m *memory, v *V)
@@ -64,8 +65,8 @@ type kindOf[K comparable, V any] struct {
 	code    func(c *coder, m *memory, v *V)
 	readAll func(c *coder, t *table[K, V], n int)
 
-	// rows are the list of the window, and the counter of what it leaves out; that is nil where it leaves out nothing. Kinds without
-	// rows are in no window.
+	// rows are the list of the window, and the counter of what it leaves out; that is nil where it leaves out nothing.
+	// Kinds without rows are in no window.
 	rows func(*inference.Window) (list *[]V, left *uint64)
 	// weight is the count of an item that the window leaves out; nil for 1.
 	weight func(*V) uint64
@@ -181,8 +182,8 @@ func (k *kindOf[K, V]) reset(p *Partial) {
 	t.memory.reset()
 }
 
-// merge adds the items of q, without limits those of all kinds. Within limits what p has stays, and it gives the number of items that
-// found no room and that no counter of p counts.
+// merge adds the items of q, without limits those of all kinds. Within limits what p has stays, and it gives the number
+// of items that found no room and that no counter of p counts.
 func (k *kindOf[K, V]) merge(p, q *Partial, most *Limits) (left int) {
 	k.trim(q)
 	items := k.in(q).items
@@ -356,7 +357,8 @@ type memory struct {
 
 func (m *memory) reset() { m.hops, m.runs, m.errors = m.hops[:0], m.runs[:0], m.errors[:0] }
 
-// keep makes the path of an item another one, which is copied. It takes more memory only if the path is longer than those before.
+// keep makes the path of an item another one, which is copied. It takes more memory only if the path is longer than
+// those before.
 func (m *memory) keep(to *[]inference.HopKey, path []inference.HopKey) {
 	if cap(*to) >= len(path) {
 		*to = append((*to)[:0], path...)

@@ -63,7 +63,8 @@ func (k *kindOf[K, V]) listed(w *inference.Window, to *Partial) (uint64, bool) {
 	return *left, true
 }
 
-// kindTests say of each kind how to make items, what of them adds up, and which counter has the sum of those without room.
+// kindTests say of each kind how to make items, what of them adds up, and which counter has the sum of those without
+// room.
 var kindTests = map[partialKind]struct {
 	fill    func(*Partial, *rand.Rand)
 	sums    func(*Partial) []uint64 // the first is what is counted of items without room
@@ -439,7 +440,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestBoundMemory: a list with a bound never holds more than twice the bound, and no item that is behind as many as the bound.
+// TestBoundMemory: a list with a bound never holds more than twice the bound, and no item that is behind as many as the
+// bound.
 func TestBoundMemory(t *testing.T) {
 	const n = 5
 	var up, down Partial

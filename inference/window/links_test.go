@@ -20,7 +20,8 @@ func fillLinks(p *Partial, rng *rand.Rand) {
 	}
 }
 
-// Times on links come through bytes, slices and merges in any order and grouping: packets are added up, and the least difference counts.
+// Times on links come through bytes, slices and merges in any order and grouping: packets are added up, and the least
+// difference counts.
 func TestLinks(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 13))

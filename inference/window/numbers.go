@@ -28,7 +28,8 @@ type Numbers struct {
 	Runs    []Run // ascending, with a number that did not come between two of them; offsets from First, modulo 2^Width
 }
 
-// Run is a range of consecutive numbers that came: all of them, or Count of them where there were too many runs to list each.
+// Run is a range of consecutive numbers that came: all of them, or Count of them where there were too many runs to list
+// each.
 type Run struct {
 	First, Last uint64 // with both ends
 	Count       uint64

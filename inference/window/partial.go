@@ -82,7 +82,8 @@ type lists struct {
 // unkeyed is the key of items that are not found by a key.
 type unkeyed = struct{}
 
-// Limits bounds lists: those of a window that is made, and those of a partial that is read, merged within limits, or bound.
+// Limits bounds lists: those of a window that is made, and those of a partial that is read, merged within limits, or
+// bound.
 type Limits struct {
 	Hops       int // of a partial, and so many directions of links; a window has those of its parts
 	Exporters  int // of a partial

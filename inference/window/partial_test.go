@@ -280,7 +280,8 @@ func sortedNumbers(p *Partial) (out []Numbers) {
 	return out
 }
 
-// TestNumbers: what is listed of an exporter's numbers has limits when it is read, and no bytes that are not as they are written.
+// TestNumbers: what is listed of an exporter's numbers has limits when it is read, and no bytes that are not as they
+// are written.
 func TestNumbers(t *testing.T) {
 	run := func(first, last, count uint64) Run { return Run{first, last, count} }
 	for name, tt := range map[string]struct {
@@ -325,7 +326,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestWithinAcross: numbers and arrivals beyond the limits are left out, in an order that does not depend on how they came.
+// TestWithinAcross: numbers and arrivals beyond the limits are left out, in an order that does not depend on how they
+// came.
 func TestWithinAcross(t *testing.T) {
 	var q, p Partial
 	for i := range 10 {
@@ -478,7 +480,8 @@ func checkMergeBinary(t *testing.T, to *Partial, b []byte, limits Limits) error 
 	return err
 }
 
-// TestMergeBinary adds partials by their bytes, of which some are damaged: the sum or the error is that of reading them first.
+// TestMergeBinary adds partials by their bytes, of which some are damaged: the sum or the error is that of reading them
+// first.
 func TestMergeBinary(t *testing.T) {
 	refused := 0
 	for seed := range uint64(300) {

@@ -29,7 +29,8 @@ func (s *Slicer) Of(hash uint64) int { return int(hash >> 32 * s.n >> 32) }
 // losses and its other paths are in the same slice.
 func (s *Slicer) Flow(k *decode.FlowKey) int { return s.Of(s.key.Flow(k)) }
 
-// Hop returns the slice of a place in the network, and of the values of links there. The hop called other belongs to slice 0.
+// Hop returns the slice of a place in the network, and of the values of links there. The hop called other belongs to
+// slice 0.
 func (s *Slicer) Hop(k inference.HopKey) int {
 	if k.Other {
 		return 0
@@ -37,7 +38,8 @@ func (s *Slicer) Hop(k inference.HopKey) int {
 	return s.Of(s.key.Word(uint64(k.Node)<<32 | uint64(k.EgressIf)))
 }
 
-// Exporter returns the slice of an exporter. The one with no address, which stands for those that are folded, belongs to slice 0.
+// Exporter returns the slice of an exporter. The one with no address, which stands for those that are folded, belongs
+// to slice 0.
 func (s *Slicer) Exporter(k inference.ExporterKey) int {
 	if k == (inference.ExporterKey{}) {
 		return 0

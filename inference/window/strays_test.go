@@ -21,7 +21,8 @@ func fillStrays(p *Partial, rng *rand.Rand) {
 	}
 }
 
-// What flows break comes through bytes, slices and merges in any order and grouping: flows are added up, and the least key is the example.
+// What flows break comes through bytes, slices and merges in any order and grouping: flows are added up, and the least
+// key is the example.
 func TestStrays(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 14))

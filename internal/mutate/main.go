@@ -3,9 +3,9 @@
 //
 //	go run ./internal/mutate [-min 0.9] [-cache DIR] [PACKAGE...]
 //
-// All mutants of a package are compiled into one test binary, in which an environment variable selects the one that is in force
-// (mutant schemata: Untch, Offutt, Harrold, ISSTA 1993). A package is compiled once, however many mutants it has. The table of
-// targets is in targets.go.
+// All mutants of a package are compiled into one test binary, in which an environment variable selects the one that is
+// in force (mutant schemata: Untch, Offutt, Harrold, ISSTA 1993). A package is compiled once, however many mutants it
+// has. The table of targets is in targets.go.
 //
 // Every test first runs alone without any mutant, which gives its time and the mutants whose place it reaches. A mutant
 // then meets the tests that reach it, the quickest first, until one fails. A test fails if it takes five seconds more
@@ -97,8 +97,8 @@ const (
 	notReached = "not reached: "
 )
 
-// measure compiles the mutants of t, and runs its tests for each of them, unless the cache has the outcome. An error when ctx ends says
-// nothing of the tests.
+// measure compiles the mutants of t, and runs its tests for each of them, unless the cache has the outcome. An error
+// when ctx ends says nothing of the tests.
 func (t *target) measure(ctx context.Context, workers int, kept cache) (o outcome, err error) {
 	began := time.Now()
 	dir, err := os.MkdirTemp("", "mutate-")
@@ -227,7 +227,8 @@ type test struct {
 	reaches map[int]bool
 }
 
-// tests runs the tests that some patterns of -test.run name, which spaces separate. A pattern with a slash names parts of one test.
+// tests runs the tests that some patterns of -test.run name, which spaces separate. A pattern with a slash names parts
+// of one test.
 func (s *suite) tests(ctx context.Context, patterns string) (list []*test, err error) {
 	for _, pattern := range strings.Fields(patterns) {
 		names := []string{pattern}

@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// The tests of testdata/small leave the mutants alive that change nothing, and those of a function that no negative number is given to.
+// The tests of testdata/small leave the mutants alive that change nothing, and those of a function that no negative
+// number is given to.
 func TestMeasure(t *testing.T) {
 	m := target{pkg: "./testdata/small", funcs: "Clamp|Sum", run: "."}
 	o, err := m.measure(t.Context(), 2, "")

@@ -83,8 +83,8 @@ func load(pattern string) (*loaded, error) {
 	return p, err
 }
 
-// mutate lists the mutants of the functions that the expression names, and gives the sources that hold all of them. Mutant k of the
-// list is in force when the variable inForce is k+1.
+// mutate lists the mutants of the functions that the expression names, and gives the sources that hold all of them.
+// Mutant k of the list is in force when the variable inForce is k+1.
 func (p *loaded) mutate(funcs string) (labels []string, sources map[string][]byte) {
 	named := regexp.MustCompile(`^(` + funcs + `)$`)
 	sources = map[string][]byte{}
@@ -112,7 +112,8 @@ func (p *loaded) mutate(funcs string) (labels []string, sources map[string][]byt
 	return labels, sources
 }
 
-// schema is the source that selects a mutant. A heap beyond 2 GB ends the test: a mutant that appends without end is not to fill the memory.
+// schema is the source that selects a mutant. A heap beyond 2 GB ends the test: a mutant that appends without end is
+// not to fill the memory.
 const schema = `package %s
 
 import (
@@ -166,7 +167,8 @@ func funcName(f *ast.FuncDecl) string {
 	return f.Name.Name
 }
 
-// walker collects the mutants of one file as insertions. An outer node inserts before its inner ones, which keeps their brackets nested.
+// walker collects the mutants of one file as insertions. An outer node inserts before its inner ones, which keeps their
+// brackets nested.
 type walker struct {
 	*loaded
 	first   int

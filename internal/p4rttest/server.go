@@ -243,8 +243,8 @@ func (s *Server) GetForwardingPipelineConfig(ctx context.Context, m *p4pb.GetFor
 	return &p4pb.GetForwardingPipelineConfigResponse{Config: c}, nil
 }
 
-// Write implements P4Runtime. It carries out the updates of a request from the last to the first: nothing may rest on the other
-// order.
+// Write implements P4Runtime. It carries out the updates of a request from the last to the first: nothing may rest on
+// the other order.
 func (s *Server) Write(ctx context.Context, m *p4pb.WriteRequest) (*p4pb.WriteResponse, error) {
 	f, err := s.answer(ctx)
 	if err != nil {

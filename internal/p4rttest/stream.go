@@ -126,7 +126,8 @@ func (s *Server) elect() {
 	}
 }
 
-// Demote is another controller with a higher election id, which takes over and does nothing. It goes away when gone is called.
+// Demote is another controller with a higher election id, which takes over and does nothing. It goes away when gone is
+// called.
 func (s *Server) Demote() (gone func()) {
 	x := &stream{id: &p4pb.Uint128{High: 1 << 63}, gone: make(chan struct{})}
 	s.mu.Lock()

@@ -164,7 +164,8 @@ func (p *ip) carried() *ip {
 	return nil
 }
 
-// mirrored is where the frame begins behind a header of ERSPAN, -1 for no such header. Type I has none, and no number in GRE.
+// mirrored is where the frame begins behind a header of ERSPAN, -1 for no such header. Type I has none, and no number
+// in GRE.
 func mirrored(b []byte, at int, kind uint16, numbered bool) int {
 	switch {
 	case kind == 0x88be && !numbered:

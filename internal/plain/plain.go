@@ -264,7 +264,8 @@ func network(p *Profile, b []byte, at, wire, version int, mac bool) []Object {
 	return nil
 }
 
-// known names the other family of formats that the payload of a UDP datagram begins as, or "". At a port of reports the first bytes are enough.
+// known names the other family of formats that the payload of a UDP datagram begins as, or "". At a port of reports the
+// first bytes are enough.
 func known(p *ip, reportPorts []uint16) string {
 	if !p.udp() || p.fragment != 0 || !p.has(8) {
 		return ""

@@ -17,7 +17,8 @@ func Ring(n int) (nodes []uint32, links [][2]int32) {
 	return nodes, links
 }
 
-// DigestPlan is an execution plan that asks each packet for its path, the latencies of hops and the utilisation of the fullest link.
+// DigestPlan is an execution plan that asks each packet for its path, the latencies of hops and the utilisation of the
+// fullest link.
 func DigestPlan(t testing.TB, epoch uint8) *pint.Plan {
 	t.Helper()
 	path, err := pint.New(pint.Config{Seed: uint32(epoch), Bits: 8, Instances: 1, Tau: .5, P: []float64{.2}})

@@ -66,7 +66,8 @@ func AppendRandomRecord(b []byte, rnd *rand.Rand, t *decode.Template) []byte {
 	return b
 }
 
-// RandomIPFIX makes a message of RandomIPFIX or NetFlow 9: templates, and records of these and of the ones in list, which are of its domain.
+// RandomIPFIX makes a message of RandomIPFIX or NetFlow 9: templates, and records of these and of the ones in list,
+// which are of its domain.
 func RandomIPFIX(rnd *rand.Rand, version uint16, seq uint32, list []*decode.Template) []byte {
 	m := ipfix.Message{Version: version, Time: 1_790_000_000 + seq, Seq: seq, Uptime: 1000 * seq}
 	if len(list) > 0 {

@@ -423,7 +423,8 @@ func report20(p *Profile, packet *ip, b []byte, at, end int) (list []Object) {
 	return list
 }
 
-// oneReport20 reads one report of a group, which ends at next by its length; later says that one before it failed. It says whether the header was whole.
+// oneReport20 reads one report of a group, which ends at next by its length; later says that one before it failed. It
+// says whether the header was whole.
 func oneReport20(p *Profile, r *report, b []byte, place, header, next int, repType, inType byte, mdWords int, later bool) (o Object, whole bool) {
 	if repType > 1 {
 		reason := "bad-type"

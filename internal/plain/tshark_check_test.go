@@ -32,7 +32,8 @@ type node struct {
 // inUDP is how many bytes are in front of a message.
 const inUDP = 28
 
-// tshark reads messages as those of a protocol, and calls f with its reading of each. The test fails where it is not installed: .ci/tshark.sh.
+// tshark reads messages as those of a protocol, and calls f with its reading of each. The test fails where it is not
+// installed: .ci/tshark.sh.
 func tshark(t *testing.T, protocol string, port int, messages [][]byte, f func(i int, list []node)) {
 	t.Helper()
 	le, be := binary.LittleEndian, binary.BigEndian
@@ -89,7 +90,8 @@ func tshark(t *testing.T, protocol string, port int, messages [][]byte, f func(i
 	}
 }
 
-// ofDomain puts a message into a domain: each exporter has its own, since tshark knows them by their addresses, which are the same here.
+// ofDomain puts a message into a domain: each exporter has its own, since tshark knows them by their addresses, which
+// are the same here.
 func ofDomain(b []byte, domain uint32) []byte {
 	at := 12
 	if b[1] == 9 {
@@ -113,8 +115,9 @@ func attribute(line, name string) string {
 	return v
 }
 
-// parted are the elements that tshark shows in parts, or not, where their length is none of their type: flags, times, numbers of applications, ICMP.
-// RFC 7011, section 6.2, lets integers alone be shorter; a collector hands over what has another length as it is.
+// parted are the elements that tshark shows in parts, or not, where their length is none of their type: flags, times,
+// numbers of applications, ICMP. RFC 7011, section 6.2, lets integers alone be shorter; a collector hands over what has
+// another length as it is.
 var parted = []uint16{6, 21, 22, 95, 139, 150, 151, 152, 153, 154, 155, 156, 157, 158, 159, 160, 161}
 
 // placed is what the product's reader makes of a message: its templates, and each value as where it is and how long.

@@ -281,8 +281,8 @@ rootLogger.appenderRef.out.ref = out
 	b.format()
 }
 
-// formatted is the folder that the tool makes of an empty one, for the users that it was given. It is the same for every broker of this
-// process, and the tool takes as long to start as a broker.
+// formatted is the folder that the tool makes of an empty one, for the users that it was given. It is the same for
+// every broker of this process, and the tool takes as long to start as a broker.
 var formatted struct {
 	sync.Mutex
 	data map[string]fs.FS
@@ -622,8 +622,8 @@ func (m *Message) Header(key string) []byte {
 	return nil
 }
 
-// Write appends a record to a partition, of the present time. Offset and Time of m are ignored. It tries for a minute, so that the
-// record may be there twice where the broker's answer was lost.
+// Write appends a record to a partition, of the present time. Offset and Time of m are ignored. It tries for a minute,
+// so that the record may be there twice where the broker's answer was lost.
 func (b *Broker) Write(topic string, partition int, m Message) {
 	b.t.Helper()
 	var err error

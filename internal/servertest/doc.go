@@ -1,9 +1,10 @@
-// Package servertest starts real servers for tests, on loopback, each a process with a folder of its own that ends with the test.
+// Package servertest starts real servers for tests, on loopback, each a process with a folder of its own that ends with
+// the test.
 //
 // # Kafka
 //
-// A [Broker] is Apache Kafka in one process that is broker and controller (KRaft). .ci/kafka.sh fetches it into .cache/kafka. A test
-// that does not harm its broker takes the one that all tests of its package share:
+// A [Broker] is Apache Kafka in one process that is broker and controller (KRaft). .ci/kafka.sh fetches it into
+// .cache/kafka. A test that does not harm its broker takes the one that all tests of its package share:
 //
 //	func TestMain(m *testing.M) { servertest.Main(m) }
 //

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// pause stops a process and waits until all its threads stand still: until then, those that the signal has not reached still
-// answer.
+// pause stops a process and waits until all its threads stand still: until then, those that the signal has not reached
+// still answer.
 func pause(p *os.Process) error {
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return err

@@ -11,7 +11,8 @@ import (
 // Systems give ports from 32768 on (Linux) or 49152 on (others) to listeners that ask for any, and to connections.
 const first, last = 15000, 32767
 
-// tokens keep ports from other calls, of this process and others, until it ends: a server may be stopped and started again.
+// tokens keep ports from other calls, of this process and others, until it ends: a server may be stopped and started
+// again.
 var (
 	mu     sync.Mutex
 	tokens []net.PacketConn

@@ -8,8 +8,8 @@ import (
 // limit is a bound for tests that hang, and none for machines that are slow.
 const limit = 5 * time.Minute
 
-// Until polls where time is not the test's own; where it is, tests use testing/synctest. It returns when done reports true, and fails the
-// test when that takes for ever. What completes "it never came about that".
+// Until polls where time is not the test's own; where it is, tests use testing/synctest. It returns when done reports
+// true, and fails the test when that takes for ever. What completes "it never came about that".
 func Until(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	if !Await(done) {

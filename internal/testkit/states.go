@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// StateFile returns the bytes that an earlier program wrote, in testdata/NAME.state. If there is no such file yet, it is made of what
-// write gives, and the test fails once. A file is never written again: a later version of a state is another file.
+// StateFile returns the bytes that an earlier program wrote, in testdata/NAME.state. If there is no such file yet, it
+// is made of what write gives, and the test fails once. A file is never written again: a later version of a state is
+// another file.
 func StateFile(t *testing.T, name string, write func() []byte) []byte {
 	t.Helper()
 	file := filepath.Join("testdata", name+".state")

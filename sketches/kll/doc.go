@@ -21,7 +21,8 @@
 //
 // A rank error of 9 % says little about the last percent of a distribution. Where the tail matters, count codes in a
 // logcode.Histogram or use package tail. Merging in another order gives a sketch that keeps the same bounds, but not
-// the same bytes. A sketch reads no clock and no global generator: its input and the [Rand] of the caller decide every bit.
+// the same bytes. A sketch reads no clock and no global generator: its input and the [Rand] of the caller decide every
+// bit.
 //
 // # Readings of the paper
 //

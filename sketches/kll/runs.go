@@ -22,8 +22,8 @@ func place(items []uint16, lighter int, run []uint16) {
 	merge(items[lighter:], run)
 }
 
-// merge merges a into dst, whose first len(a) places are free and whose other items are in order, as those of a are. Which
-// of the two gives the next item cannot be predicted, so there is no branch on it.
+// merge merges a into dst, whose first len(a) places are free and whose other items are in order, as those of a are.
+// Which of the two gives the next item cannot be predicted, so there is no branch on it.
 func merge(dst, a []uint16) {
 	i, j, w := 0, len(a), 0
 	for i < len(a) && j < len(dst) {

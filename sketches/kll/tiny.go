@@ -15,8 +15,8 @@ const (
 var tinyShare = [tinyLevels]uint8{24, 12, 8, 6}
 
 // Tiny is a KLL sketch of 16-bit codes in 120 bytes without pointers, made to lie by the million inside other structs.
-// The zero value is empty and ready to use, and a plain copy is a copy. The caller brings the randomness, so that the same
-// input and the same [Rand] give the same sketch. It is not safe for concurrent use.
+// The zero value is empty and ready to use, and a plain copy is a copy. The caller brings the randomness, so that the
+// same input and the same [Rand] give the same sketch. It is not safe for concurrent use.
 //
 // Up to 50 codes it is exact. Beyond that, the error of any one rank is at most 9 % with 99 % confidence. The largest
 // over all ranks is at most [TinyErrorBound], with the same confidence. The 0.99-quantile is a code of rank 0.92 or
@@ -95,8 +95,8 @@ func (t *Tiny) add(codes []uint16, r *Rand) {
 // codes. The argument largest is the largest of the others. The smallest of them is not known, so Min may be too large
 // from then on.
 //
-// If w is [Tiny.Base], the sketch would have left out as many codes itself. So a caller that feeds several sketches at once can draw
-// once for all of them, and has no work with most codes.
+// If w is [Tiny.Base], the sketch would have left out as many codes itself. So a caller that feeds several sketches at
+// once can draw once for all of them, and has no work with most codes.
 func (t *Tiny) AddSample(sample []uint16, w uint8, n uint64, largest uint16, r *Rand) {
 	if n == 0 {
 		return

@@ -147,8 +147,8 @@ func (h *Histogram) MergeBytes(b []byte) (at int, err error) {
 	return at, nil
 }
 
-// addShort adds up to eight counters of one byte, or up to four of one or two, that the next eight bytes begin with. It gives
-// how many counters these were, in how many bytes, and their sum; none if there is anything else among the bytes.
+// addShort adds up to eight counters of one byte, or up to four of one or two, that the next eight bytes begin with. It
+// gives how many counters these were, in how many bytes, and their sum; none if there is anything else among the bytes.
 func addShort(page []uint32, x uint64) (n uint64, size int, total uint64) {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	more := x & tops // where another byte follows

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// readPlain reads the bytes of a histogram one number after the other, as FORMAT.md of package inference/window draws them.
+// readPlain reads the bytes of a histogram one number after the other, as FORMAT.md of package inference/window draws
+// them.
 func readPlain(b []byte) (counts map[uint16]uint64, rest uint64, at int, err error) {
 	next := func() (v uint64) {
 		if err != nil {

@@ -145,7 +145,8 @@ func (h *Histogram) Merge(o *Histogram) {
 	}
 	first, last := (DenseCodes-o.bottom)/pageCodes, (o.top-1)/pageCodes
 	if h.top == 0 && len(o.counts) <= int(last-first+1)*pageCodes {
-		// What h has beyond is zero, so that only the counters of o have to be copied. O has no more of them than it needs.
+		// What h has beyond is zero, so that only the counters of o have to be copied. O has no more of them than it
+		// needs.
 		if cap(h.counts) < len(o.counts) {
 			h.counts = make([]uint32, 0, len(o.counts))
 		}
@@ -166,8 +167,8 @@ func (h *Histogram) Merge(o *Histogram) {
 
 // addPage adds counters that stop at their largest value.
 func addPage(to, from *[pageCodes]uint32) {
-	// Two counters are a word. As long as no counter of either has its highest bit set, a sum does not reach into the next
-	// one, and does not stop.
+	// Two counters are a word. As long as no counter of either has its highest bit set, a sum does not reach into the
+	// next one, and does not stop.
 	const highest = 1<<63 | 1<<31
 	a, b := (*[pageCodes / 2]uint64)(unsafe.Pointer(to)), (*[pageCodes / 2]uint64)(unsafe.Pointer(from))
 	var seen uint64
@@ -195,8 +196,8 @@ func addPage(to, from *[pageCodes]uint32) {
 // KeptOctaves is the greatest number of octaves whose counters Reset keeps. Values of one kind span fewer.
 const KeptOctaves = 16
 
-// Reset empties h. It keeps its memory as long as that is not much more than values of one kind take. So values that once spread over
-// all octaves do not stay for ever.
+// Reset empties h. It keeps its memory as long as that is not much more than values of one kind take. So values that
+// once spread over all octaves do not stay for ever.
 func (h *Histogram) Reset() {
 	if h.top == 0 {
 		return

@@ -30,10 +30,11 @@
 //
 // # What is not promised
 //
-// An answer is a value and not one of the codes that came: within a cell, values count as spread evenly. Where a distribution
-// has a narrow part and a tail a hundred times further out, cells are an eighth of an octave wide. Quantiles in the narrow
-// part are then off by up to 6 %; package kll has them exactly, and the tail not at all. Merging in another order gives a
-// sketch that keeps the same bounds, but not the same bytes. A sketch has no form on disk.
+// An answer is a value and not one of the codes that came: within a cell, values count as spread evenly. Where a
+// distribution has a narrow part and a tail a hundred times further out, cells are an eighth of an octave wide.
+// Quantiles in the narrow part are then off by up to 6 %; package kll has them exactly, and the tail not at all.
+// Merging in another order gives a sketch that keeps the same bounds, but not the same bytes. A sketch has no form on
+// disk.
 //
 // # What was tried
 //

@@ -24,9 +24,9 @@ const (
 // Rand is the source of random bits.
 type Rand = kll.Rand
 
-// Sketch holds the distribution of 16-bit codes ([logcode.Encode]) in 120 bytes without pointers, made to lie by the million
-// inside other structs. The zero value is empty and ready to use, and a plain copy is a copy. The caller brings the
-// randomness, so that the same input and the same [Rand] give the same sketch. It is not safe for concurrent use.
+// Sketch holds the distribution of 16-bit codes ([logcode.Encode]) in 120 bytes without pointers, made to lie by the
+// million inside other structs. The zero value is empty and ready to use, and a plain copy is a copy. The caller brings
+// the randomness, so that the same input and the same [Rand] give the same sketch. It is not safe for concurrent use.
 type Sketch struct {
 	count    uint64
 	min, max uint16
@@ -109,7 +109,8 @@ func (t *Sketch) see(lo, hi uint16) {
 	t.min, t.max = min(t.min, lo), max(t.max, hi)
 }
 
-// review finds the limit anew four times while the number of codes doubles, and where many of the n last ones are above it.
+// review finds the limit anew four times while the number of codes doubles, and where many of the n last ones are above
+// it.
 func (t *Sketch) review(before uint64, above, n int) {
 	if t.width == 0 || t.count < sampleFrom {
 		return
@@ -226,8 +227,8 @@ func (t *Sketch) list() (codes [listed]uint16, n int) {
 	return codes, n
 }
 
-// cover makes room for a code beyond the cells, and gives its cell. Where few codes are beyond, they count in the outermost
-// cell; otherwise cells move, or become wider.
+// cover makes room for a code beyond the cells, and gives its cell. Where few codes are beyond, they count in the
+// outermost cell; otherwise cells move, or become wider.
 func (t *Sketch) cover(f uint16, r *Rand) int {
 	i := int(f>>(t.width-1)) - int(t.origin)
 	switch {
@@ -347,8 +348,8 @@ func (t *Sketch) Max() uint16 { return t.max }
 // Reset empties t.
 func (t *Sketch) Reset() { *t = Sketch{} }
 
-// Quantile estimates the smallest value that at least the share q of all does not exceed. It is within [logcode.RelativeError]
-// for 0 and 1, and 0 if there is no value.
+// Quantile estimates the smallest value that at least the share q of all does not exceed. It is within
+// [logcode.RelativeError] for 0 and 1, and 0 if there is no value.
 func (t *Sketch) Quantile(q float64) uint64 {
 	var v [1]uint64
 	t.Quantiles(v[:0], q)

@@ -43,8 +43,8 @@ func (c *Config) Validate() error {
 	return errors.Join(c.ExporterConfig.problems()...)
 }
 
-// HopConfig holds the settings of the detector of hops: of their latencies, queues and utilisation. One of them is for all operators;
-// the others are for experts, as the limits were tuned for their defaults.
+// HopConfig holds the settings of the detector of hops: of their latencies, queues and utilisation. One of them is for
+// all operators; the others are for experts, as the limits were tuned for their defaults.
 type HopConfig struct {
 	FalseADay        float64       `yaml:"false_a_day" doc:"False findings of hops and flows that are accepted in a day, in the whole network. The limits follow from it and from their number; see findings.md for what was measured." range:"0.0001..10000"`
 	MinRecords       uint64        `yaml:"min_records" doc:"Hop records that a window must have to be judged. Windows of few records show less, so that a change is seen once several of them agree." range:"1..1000000000"`
@@ -63,12 +63,14 @@ var defaultHopConfig = HopConfig{
 	Critical: 4, EndAfter: 3, LearnAfter: 360, ForgetAfter: 3600,
 }
 
-// FalseShare is the share of the windows of a statistic in which a false finding may begin, if a number of them is watched.
+// FalseShare is the share of the windows of a statistic in which a false finding may begin, if a number of them is
+// watched.
 func (c *HopConfig) FalseShare(watched int, window time.Duration) float64 {
 	return c.FalseADay * window.Hours() / 24 / float64(max(watched, 1))
 }
 
-// FlowConfig are the settings of the detector of flows. How many findings without a fault are accepted is set with that of hops.
+// FlowConfig are the settings of the detector of flows. How many findings without a fault are accepted is set with that
+// of hops.
 type FlowConfig struct {
 	BusyFlows   int    `yaml:"busy_flows" doc:"Flows whose latency is judged: those that stay among the busiest of the windows, of which there are flows.top_flows. 0 judges none." range:"0..10000"`
 	BusyReports uint64 `yaml:"busy_reports" doc:"Values of each hop of a flow that a window must have for the flow's latency to be judged." range:"100..1000000000"`
@@ -144,7 +146,8 @@ type InterfaceConfig struct {
 
 var defaultInterfaceConfig = InterfaceConfig{ErrorRatio: 1e-6, DiscardRatio: 1e-5, InterfaceSevere: .01}
 
-// ProbeConfig are the settings of the detector of losses, damage and delays of probes. Sensitivity to delays is that of hops.
+// ProbeConfig are the settings of the detector of losses, damage and delays of probes. Sensitivity to delays is that of
+// hops.
 type ProbeConfig struct {
 	MaxProbes    int           `yaml:"max_probes" doc:"Paths of probes between agents whose history is kept." range:"1..1048576"`
 	ProbeLoss    float64       `yaml:"probe_loss" doc:"Share of the probes of a path that may be lost. A finding needs evidence that more are, as for loss_ratio." range:"0..1"`

@@ -6,8 +6,9 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Table is the table of a detector's subjects, such as hops or flows, from the first window of each until it is forgotten. S is the
-// state of one subject, its open findings included. All state of a detector is in tables, so that all of it can be saved.
+// Table is the table of a detector's subjects, such as hops or flows, from the first window of each until it is
+// forgotten. S is the state of one subject, its open findings included. All state of a detector is in tables, so that
+// all of it can be saved.
 type Table[K comparable, S any] struct {
 	*Journal
 	Index   map[K]*Entry[K, S]
@@ -35,8 +36,8 @@ func NewTable[K comparable, S any](j *Journal, compare func(a, b K) int, codeKey
 	return l
 }
 
-// Observe marks a subject as present in this window and returns its state. The result is nil if the subject is new and the table holds most
-// others.
+// Observe marks a subject as present in this window and returns its state. The result is nil if the subject is new and
+// the table holds most others.
 func (l *Table[K, S]) Observe(key K, most int) *S {
 	s := l.Index[key]
 	if s == nil {
@@ -67,8 +68,8 @@ func (l *Table[K, S]) Order() {
 	}
 }
 
-// ForEachAbsent calls f, in order, for every subject that this window did not observe, with the number of windows since it was observed.
-// It forgets those for which f returns true; f ends their findings first.
+// ForEachAbsent calls f, in order, for every subject that this window did not observe, with the number of windows since
+// it was observed. It forgets those for which f returns true; f ends their findings first.
 func (l *Table[K, S]) ForEachAbsent(f func(key K, state *S, windows int) (forget bool)) {
 	l.Order()
 	l.List = slices.DeleteFunc(l.List, func(s *Entry[K, S]) bool {

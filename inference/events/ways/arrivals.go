@@ -12,9 +12,10 @@ import (
 	"github.com/hopscope/hopscope/inference/loss"
 )
 
-// The finding that a packet vanished rests on its identification and its flow, which both switches have to report alike. Where a
-// device on the path writes others, or reports come after it was settled, packets seem to vanish that arrive. The busiest flows show
-// it: they list what last switches report, recognised or not. Losses beside as many packets that arrive unrecognised are no losses.
+// The finding that a packet vanished rests on its identification and its flow, which both switches have to report
+// alike. Where a device on the path writes others, or reports come after it was settled, packets seem to vanish that
+// arrive. The busiest flows show it: they list what last switches report, recognised or not. Losses beside as many
+// packets that arrive unrecognised are no losses.
 
 const (
 	oddShare   = .3 // of lost packets that have to arrive unrecognised

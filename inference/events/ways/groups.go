@@ -10,8 +10,9 @@ import (
 	"github.com/hopscope/hopscope/inference/events/subject"
 )
 
-// groups finds links that several flows left in the same window, or came to: one cause, published as one finding. The finding lasts
-// as long as flows move and, if they left, as long as nothing passes the link in the directions that they took.
+// groups finds links that several flows left in the same window, or came to: one cause, published as one finding. The
+// finding lasts as long as flows move and, if they left, as long as nothing passes the link in the directions that they
+// took.
 type groups struct {
 	*subject.Table[moveKey, move]
 	wires *Wires
@@ -52,8 +53,8 @@ type move struct {
 // mostGroups bounds the links of which a window can begin a finding: each is a pass over all flows that moved.
 const mostGroups = 64
 
-// lingers is the number of windows for which a link is remembered after its finding has ended. Flows that are seen to move late, such
-// as those whose path follows from digests, belong to that finding.
+// lingers is the number of windows for which a link is remembered after its finding has ended. Flows that are seen to
+// move late, such as those whose path follows from digests, belong to that finding.
 const lingers = 60
 
 func codeMove(c *subject.Coder, m *move) {
@@ -71,8 +72,8 @@ func newGroups(j *subject.Journal, l *Wires) groups {
 	return groups{subject.NewTable(j, moveKey.compare, codeMoveKey, codeMove), l}
 }
 
-// publishGroups publishes the flows that left or joined a common link, and returns the others. Links with a finding come first. Then comes
-// the link that most flows left or joined: it explains most.
+// publishGroups publishes the flows that left or joined a common link, and returns the others. Links with a finding
+// come first. Then comes the link that most flows left or joined: it explains most.
 func (g groups) publishGroups(w *inference.Window, flows []moved) []moved {
 	flows = g.joinGroups(w, g.publishRounds(w, flows))
 	for found := 0; found < mostGroups && len(flows) > 1 && len(g.List) < g.Cfg.MaxFlows; found++ {
@@ -89,7 +90,8 @@ func (g groups) publishGroups(w *inference.Window, flows []moved) []moved {
 	return flows
 }
 
-// publishRounds publishes the flows that go round at a common link, and returns the others. What goes round left its way wherever that was.
+// publishRounds publishes the flows that go round at a common link, and returns the others. What goes round left its
+// way wherever that was.
 func (g groups) publishRounds(w *inference.Window, flows []moved) []moved {
 	counts := map[pair]int{}
 	for i := range flows {
@@ -116,8 +118,8 @@ func (g groups) publishRounds(w *inference.Window, flows []moved) []moved {
 	return flows
 }
 
-// joinGroups adds flows to the findings of links that others left or joined a short time ago. Flows that return belong to the finding of
-// the link that they left.
+// joinGroups adds flows to the findings of links that others left or joined a short time ago. Flows that return belong
+// to the finding of the link that they left.
 func (g groups) joinGroups(w *inference.Window, flows []moved) []moved {
 	g.Order()
 	for _, ended := range []bool{false, true} {

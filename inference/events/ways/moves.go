@@ -22,8 +22,8 @@ type moved struct {
 	round        pair // at which the flow goes round now, and did not before; zero if it does not
 }
 
-// pair is a link as paths show it: two nodes that follow each other, the lesser first. A node with itself stands for all links by
-// which flows leave it, for those whose further path is not reported.
+// pair is a link as paths show it: two nodes that follow each other, the lesser first. A node with itself stands for
+// all links by which flows leave it, for those whose further path is not reported.
 type pair struct{ a, b uint32 }
 
 func (p pair) compare(o pair) int { return cmp.Or(cmp.Compare(p.a, o.a), cmp.Compare(p.b, o.b)) }
@@ -69,7 +69,8 @@ func movedFlows(changes []inference.PathChange) []moved {
 	return out
 }
 
-// findRound sets where the flow goes round. A flow whose ways both pass the link came to it for the rounds, or left it with them.
+// findRound sets where the flow goes round. A flow whose ways both pass the link came to it for the rounds, or left it
+// with them.
 func (m *moved) findRound() {
 	before, was := round(m.from)
 	now, is := round(m.now)

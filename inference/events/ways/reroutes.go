@@ -9,8 +9,9 @@ import (
 	"github.com/hopscope/hopscope/inference/events/subject"
 )
 
-// Reroutes finds flows that take another path than before. Flows that leave the same link in one window share a finding, and so
-// do flows that come to one. So do flows that are sent over several paths in turn, and all flows for which there is no place.
+// Reroutes finds flows that take another path than before. Flows that leave the same link in one window share a
+// finding, and so do flows that come to one. So do flows that are sent over several paths in turn, and all flows for
+// which there is no place.
 type Reroutes struct {
 	groups groups
 	flows  *subject.Table[decode.FlowKey, ways]
@@ -130,8 +131,8 @@ func (p Reroutes) turning(m *moved) bool {
 	return s != nil && s.State.turns
 }
 
-// sprayed publishes flows that are sent over several paths in turn: nothing changed, and they share one finding, until that is the
-// usual state. It returns the number of changes of those for which it has no place.
+// sprayed publishes flows that are sent over several paths in turn: nothing changed, and they share one finding, until
+// that is the usual state. It returns the number of changes of those for which it has no place.
 func (p Reroutes) sprayed(flows []moved) (others uint64) {
 	var example *moved
 	n := 0

@@ -349,8 +349,8 @@ func (x *Silent) fit(scale int, unsure bool) {
 	}
 }
 
-// sample lists the flows with the ends and the links of their ways. Ends come first, so that of an end and a link that the same flows
-// pass it is the end that is found.
+// sample lists the flows with the ends and the links of their ways. Ends come first, so that of an end and a link that
+// the same flows pass it is the end that is found.
 func (x *Silent) sample(scale int) {
 	x.ends.reset()
 	x.links.reset()
@@ -422,8 +422,8 @@ func (x *Silent) findBundles() {
 	}
 }
 
-// found publishes a culprit, and takes its evidence out of the larger blocks. One that others explain nearly as well is published if
-// unsure. No link is accused of what an end of the ways over it explains nearly as well.
+// found publishes a culprit, and takes its evidence out of the larger blocks. One that others explain nearly as well is
+// published if unsure. No link is accused of what an end of the ways over it explains nearly as well.
 func (x *Silent) found(c loss.Culprit, scale int, unsure bool) {
 	at, confidence := c.Link, c.Confidence
 	e := x.end(at)
@@ -522,8 +522,8 @@ func (x *Silent) drop(k culprit) {
 // memberOdds is how much less likely all members of a bundle have to be than the one of them that is named.
 const memberOdds = 3
 
-// member is the link of a culprit, or that one of several between its nodes which alone loses packets. What was named stays so, unless another member
-// loses packets as well.
+// member is the link of a culprit, or that one of several between its nodes which alone loses packets. What was named
+// stays so, unless another member loses packets as well.
 func (x *Silent) member(k culprit, l link, rivals []loss.Rival) inference.Element {
 	all := inference.ElementOfLink(k.from, k.to)
 	named := all

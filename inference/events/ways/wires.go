@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/inference/events/subject"
 )
 
-// Wires are the links that flows were seen to pass: which node is behind which interface. It is learnt from the paths in the
-// windows, so that no topology is needed.
+// Wires are the links that flows were seen to pass: which node is behind which interface. It is learnt from the paths
+// in the windows, so that no topology is needed.
 type Wires struct {
 	*subject.Table[wire, struct{}]
 	peers      map[inference.HopKey][]uint32

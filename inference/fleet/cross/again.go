@@ -7,16 +7,17 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// Recrossing corrects a window that is made again because something of it came late. It is used like a crossing and knows what that
-// one published of the window; windows in between are not known to it.
+// Recrossing corrects a window that is made again because something of it came late. It is used like a crossing and
+// knows what that one published of the window; windows in between are not known to it.
 //
-// What the crossing claimed of a shared exporter (Lost, Provisional, Down, Restarts) stays claimed, and everything else is added up
-// anew with what came late. Of an exporter that one run had alone then, the claims are those of the run. Numbers and gaps that came late
-// are added to the crossing, which counts what they change with its next window: Lost below 0 takes losses back. Windows that have
-// as Down what came after all are made again without it. So the sums over all windows are right again, of Lost and of Down each. Of
-// numbers in stretches of which only the number of numbers is known, they are right together. This holds for the last windows of a shared
-// exporter in which something was claimed, 32 of them. Path changes pass as they were reported: a flow that moved in a window that came
-// late has not changed its path.
+// What the crossing claimed of a shared exporter (Lost, Provisional, Down, Restarts) stays claimed, and everything else
+// is added up anew with what came late. Of an exporter that one run had alone then, the claims are those of the run.
+// Numbers and gaps that came late are added to the crossing, which counts what they change with its next window: Lost
+// below 0 takes losses back. Windows that have as Down what came after all are made again without it. So the sums over
+// all windows are right again, of Lost and of Down each. Of numbers in stretches of which only the number of numbers is
+// known, they are right together. This holds for the last windows of a shared exporter in which something was claimed,
+// 32 of them. Path changes pass as they were reported: a flow that moved in a window that came late has not changed its
+// path.
 type Recrossing struct {
 	cross  *Crossing
 	part   *Crossing
@@ -187,7 +188,8 @@ func (x *exporter) insertLate(n *sentNumbers, l *Limits) (found int64) {
 	return 0
 }
 
-// seemed counts the numbers that are missing up to the newest one that passed, but for those in gaps that were open by a window.
+// seemed counts the numbers that are missing up to the newest one that passed, but for those in gaps that were open by
+// a window.
 func (s *stream) seemed(end int64) int64 {
 	gaps := s.gaps
 	s.gaps = slices.DeleteFunc(slices.Clone(gaps), func(g gap) bool { return g.end > end })

@@ -105,8 +105,8 @@ type counts struct {
 	refused          uint64 // exporters for which there was no place, in each window
 }
 
-// silent is the statistics that a collector still reports of an exporter that it did not hear. Of one that another collector has
-// alone, that says nothing.
+// silent is the statistics that a collector still reports of an exporter that it did not hear. Of one that another
+// collector has alone, that says nothing.
 type silent struct {
 	from string
 	inference.ExporterStats
@@ -148,8 +148,8 @@ func (c *Crossing) Begin(end int64) {
 	c.numbers, c.gaps, c.silent, c.events, c.taken = c.numbers[:0], c.gaps[:0], c.silent[:0], c.events[:0], c.taken[:0]
 }
 
-// Add adds what a run of a collector saw of the slice in the window. A run may be added more than once; the order does not matter. It
-// keeps nothing of q.
+// Add adds what a run of a collector saw of the slice in the window. A run may be added more than once; the order does
+// not matter. It keeps nothing of q.
 func (c *Crossing) Add(from string, q *window.Partial) {
 	for i := range q.Exporters() {
 		k := q.Exporters()[i].ExporterKey
@@ -160,7 +160,8 @@ func (c *Crossing) Add(from string, q *window.Partial) {
 	c.AddStatement(from, q)
 }
 
-// AddStatement adds the statistics of exporters that a worker of reports gives for a run. They do not cover missing numbers.
+// AddStatement adds the statistics of exporters that a worker of reports gives for a run. They do not cover missing
+// numbers.
 func (c *Crossing) AddStatement(from string, q *window.Partial) {
 	hear := func(k inference.ExporterKey) {
 		if k != (inference.ExporterKey{}) && !slices.Contains(c.heard[k], from) { // else it stands for many
@@ -282,8 +283,8 @@ func (c *Crossing) exporter(k inference.ExporterKey) *exporter {
 	return x
 }
 
-// Taken returns the labels of windows before the last one whose Down counts numbers that came in it: they have to be made again.
-// The list is valid until the next window begins.
+// Taken returns the labels of windows before the last one whose Down counts numbers that came in it: they have to be
+// made again. The list is valid until the next window begins.
 func (c *Crossing) Taken() []int64 { return c.taken }
 
 // Stats may be called between windows.

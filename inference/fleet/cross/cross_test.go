@@ -336,7 +336,8 @@ func TestCross(t *testing.T) {
 	}
 }
 
-// TestCrossAlone: as long as one collector hears an exporter, its numbers are those of that collector's tracker, bit for bit.
+// TestCrossAlone: as long as one collector hears an exporter, its numbers are those of that collector's tracker, bit
+// for bit.
 func TestCrossAlone(t *testing.T) {
 	for seed := range uint64(100) {
 		w := newHearing(t, fmt.Sprint("seed ", seed), seed, 1+int(seed%4), 1+int(seed%64))
@@ -390,8 +391,8 @@ func (w *hearing) straight(first, n uint32, to ...int) (all []datagram) {
 	return all
 }
 
-// TestCrossHandOver: nothing is lost by a hand-over but what was lost, also when the exporter comes back after the horizon
-// or after a long silence.
+// TestCrossHandOver: nothing is lost by a hand-over but what was lost, also when the exporter comes back after the
+// horizon or after a long silence.
 func TestCrossHandOver(t *testing.T) {
 	for _, width := range []uint8{22, 32} {
 		w := newHearing(t, "hand-over", 1, 3, 64)
@@ -572,7 +573,8 @@ func TestCrossDown(t *testing.T) {
 	}
 }
 
-// TestCrossLate: what came late is in its window when that is made again, and what was counted as lost meanwhile is taken back.
+// TestCrossLate: what came late is in its window when that is made again, and what was counted as lost meanwhile is
+// taken back.
 func TestCrossLate(t *testing.T) {
 	w := newHearing(t, "late", 6, 3, 64)
 	w.window, w.shuffled = 10e9, true

@@ -107,8 +107,8 @@ func reportChange(p *inference.PathChange) string {
 	return fmt.Sprint(p.Time, p.Flow, p.From, p.To, p.PathID, p.Changes)
 }
 
-// TestCrossFlows moves flows between collectors and paths, and compares the path changes and the busiest flows with those of one
-// collector that sees everything.
+// TestCrossFlows moves flows between collectors and paths, and compares the path changes and the busiest flows with
+// those of one collector that sees everything.
 func TestCrossFlows(t *testing.T) {
 	changes, across := 0, 0
 	for seed := range uint64(30) {

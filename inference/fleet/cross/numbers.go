@@ -204,8 +204,8 @@ func stretch(first, last uint64, gaps []gap) (n int64) {
 	return n
 }
 
-// open adds a gap, as far as it is known of each of its numbers whether it came. Where there are too many, the oldest are put together
-// with what is between them.
+// open adds a gap, as far as it is known of each of its numbers whether it came. Where there are too many, the oldest
+// are put together with what is between them.
 func (s *stream) open(g gap) {
 	for _, r := range s.runs {
 		if !full(r) && r.First <= g.last && g.first <= r.Last {
@@ -534,8 +534,8 @@ func (x *exporter) noteHeard(heard []string, end int64, l *Limits) {
 	x.owner, x.last = heard[0], end
 }
 
-// correct ends a window and corrects the sum of the exporter's statistics, if there were any. Present says that they have those of its
-// owner. It returns the labels of windows that have as missed what came in this one.
+// correct ends a window and corrects the sum of the exporter's statistics, if there were any. Present says that they
+// have those of its owner. It returns the labels of windows that have as missed what came in this one.
 func (x *exporter) correct(e *inference.ExporterStats, present bool, end int64, l *Limits) (taken []int64) {
 	x.streams = slices.DeleteFunc(x.streams, func(s *stream) bool {
 		idle := len(s.members) == 0 || end-s.heard > int64(l.Idle)
@@ -597,8 +597,8 @@ func (x *exporter) correct(e *inference.ExporterStats, present bool, end int64, 
 	return taken
 }
 
-// pass notes that the statistics of a window passed as the owner reported them, with so many numbers that may yet come. Up to the
-// newest of its numbers, it has counted what is missing.
+// pass notes that the statistics of a window passed as the owner reported them, with so many numbers that may yet come.
+// Up to the newest of its numbers, it has counted what is missing.
 func (x *exporter) pass(end int64, waiting uint64) {
 	x.base = end
 	n := lack{all: x.gone, out: x.goneOut}
@@ -610,8 +610,8 @@ func (x *exporter) pass(end int64, waiting uint64) {
 	x.claimed, x.missed = n.settled(), n.out
 }
 
-// correctMissed takes n numbers that came after all out of what windows have as missed, the latest first. It returns how many of them no
-// window has any more that is known.
+// correctMissed takes n numbers that came after all out of what windows have as missed, the latest first. It returns
+// how many of them no window has any more that is known.
 func (x *exporter) correctMissed(n int64) (left int64, taken []int64) {
 	for i := len(x.claims) - 1; i >= 0 && n > 0; i-- {
 		k := &x.claims[i]
@@ -624,7 +624,8 @@ func (x *exporter) correctMissed(n int64) (left int64, taken []int64) {
 	return n, taken
 }
 
-// claim keeps what was claimed in a window, if that is anything. The oldest gives way, and one without Down first: that may be taken back.
+// claim keeps what was claimed in a window, if that is anything. The oldest gives way, and one without Down first: that
+// may be taken back.
 func (x *exporter) claim(k claim) {
 	if k.lost == 0 && k.provisional|k.down|k.restarts == 0 {
 		return

@@ -9,7 +9,8 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// crossVersion is the first byte of the state of a crossing. Version 1 has neither gaps nor eras, and is written where there are none.
+// crossVersion is the first byte of the state of a crossing. Version 1 has neither gaps nor eras, and is written where
+// there are none.
 const crossVersion = 2
 
 // maxRunName is the most bytes of the name of a run: a collector of 253, a slash, and 16 digits.
@@ -21,11 +22,12 @@ const (
 	furthest = 1 << 62
 )
 
-// AppendState appends what c knows between two windows, for ReadState. What was the same for two of them has the same bytes.
+// AppendState appends what c knows between two windows, for ReadState. What was the same for two of them has the same
+// bytes.
 func (c *Crossing) AppendState(b []byte) []byte { return state.Append(b, c.code) }
 
-// ReadState makes c know what AppendState wrote, by a crossing whose limits were not higher. Other bytes are refused with a
-// [*state.Error], and then c is empty.
+// ReadState makes c know what AppendState wrote, by a crossing whose limits were not higher. Other bytes are refused
+// with a [*state.Error], and then c is empty.
 func (c *Crossing) ReadState(b []byte) error {
 	refused := c.stats.refused
 	c.clear()

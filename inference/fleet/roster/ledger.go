@@ -54,14 +54,14 @@ type books struct {
 	// Ahead is the number of reports that consumers took before their collector accounted for them. Its last record is
 	// older than theirs, or it was killed before it wrote one. They are in Received all the same.
 	Ahead uint64
-	// lost is, by collector, the number of reports that its kills and absences have cost, as far as it knows. What other collectors
-	// took instead is among it; the balances have what no collector took.
+	// lost is, by collector, the number of reports that its kills and absences have cost, as far as it knows. What
+	// other collectors took instead is among it; the balances have what no collector took.
 	lost map[string]uint64
 }
 
-// Ledger adds up the accounts of the members: received = stored + in flight + dropped over the whole fleet. What Kafka has and no
-// consumer has taken is in flight. Members speak at different times, so that what is in flight is as exact as they are
-// frequent; the sum is exact all the same.
+// Ledger adds up the accounts of the members: received = stored + in flight + dropped over the whole fleet. What Kafka
+// has and no consumer has taken is in flight. Members speak at different times, so that what is in flight is as exact
+// as they are frequent; the sum is exact all the same.
 func Ledger(members []*Member) books {
 	var sent, all Balance // all collectors; Stored is what Kafka confirmed
 	sum := books{lost: map[string]uint64{}}
@@ -184,8 +184,8 @@ func balanceOf(m *Member) *Balance {
 	return m.Run
 }
 
-// ahead takes n reports out of what collectors have in flight, the last stages first: a consumer has taken them already. What is not
-// there was received after the last account of their collectors, and is returned.
+// ahead takes n reports out of what collectors have in flight, the last stages first: a consumer has taken them
+// already. What is not there was received after the last account of their collectors, and is returned.
 func (b *Balance) ahead(n uint64) uint64 {
 	for _, stage := range []string{"spool", "sink-queue", "window", "shard-queue", "ring"} {
 		part := min(n, b.InFlight[stage])

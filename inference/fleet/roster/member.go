@@ -32,14 +32,14 @@ func MemberKey(role, name string) string { return role + "/" + name }
 // RedrawKey is the key of the roster under which a collector is asked to draw another boot. The value is a [Redraw].
 func RedrawKey(name string) string { return MemberKey(Collector, name) + redraw }
 
-// Redraw is the notice to a collector that a record of this boot came under a number that had been merged with other bytes. That
-// happens when the collector was restored from a snapshot. It goes on under another boot.
+// Redraw is the notice to a collector that a record of this boot came under a number that had been merged with other
+// bytes. That happens when the collector was restored from a snapshot. It goes on under another boot.
 type Redraw struct {
 	Boot uint64 `json:"boot,string"`
 }
 
-// Member is the record of a collector or a consumer in the roster, under [MemberKey]. The last record of a member stays there when it
-// ends, because its counts are part of the fleet's ledger.
+// Member is the record of a collector or a consumer in the roster, under [MemberKey]. The last record of a member stays
+// there when it ends, because its counts are part of the fleet's ledger.
 type Member struct {
 	Role    string `json:"role"`
 	Name    string `json:"name"` // differs from that of every other member of the role
@@ -63,8 +63,8 @@ type Member struct {
 	All    *Balance  `json:"all_runs,omitempty"`   // the same over all runs, see [Balance.After]
 	Parts  []Account `json:"partitions,omitempty"` // of a consumer
 
-	// Windows and Reports, of a collector, are the reports of this run that Kafka has confirmed, by partition of these topics, as
-	// Head.Total counts them.
+	// Windows and Reports, of a collector, are the reports of this run that Kafka has confirmed, by partition of these
+	// topics, as Head.Total counts them.
 	Windows []uint64 `json:"sent_windows,omitempty"`
 	Reports []uint64 `json:"sent_reports,omitempty"`
 
@@ -104,11 +104,11 @@ type Account struct {
 	Taken uint64 `json:"taken"` // reports of the records that were taken, each once
 	// Dropped are those of Taken that end here, before any store, by stage: see the constants.
 	Dropped map[string]uint64 `json:"dropped,omitempty"`
-	// Passed, of a partition of reports, are those of Taken that stand in parts of windows which Kafka confirmed. They are
-	// taken once more there.
+	// Passed, of a partition of reports, are those of Taken that stand in parts of windows which Kafka confirmed. They
+	// are taken once more there.
 	Passed uint64 `json:"passed,omitempty"`
-	// Stored, of a partition of windows, are those of Taken that a store has confirmed, by store. Without a store they are
-	// those that were merged, under the empty name.
+	// Stored, of a partition of windows, are those of Taken that a store has confirmed, by store. Without a store they
+	// are those that were merged, under the empty name.
 	Stored map[string]uint64 `json:"stored,omitempty"`
 	// Refused, of a partition of windows, are those of Taken that a store refused for good, by store.
 	Refused map[string]uint64 `json:"refused,omitempty"`
@@ -116,8 +116,8 @@ type Account struct {
 	// Recovered, of a partition of reports, counts those of Taken that former programs also have in Down of the
 	// partitions of windows. Their collector was killed before the end of their window, and Kafka had them already.
 	Recovered uint64 `json:"recovered,omitempty"`
-	// Unread are reports of records that are not there, or cannot be read, as the numbers of others of their run show, by collector.
-	// They are not among Taken. What the collector itself could not send is among them.
+	// Unread are reports of records that are not there, or cannot be read, as the numbers of others of their run show,
+	// by collector. They are not among Taken. What the collector itself could not send is among them.
 	Unread map[string]uint64 `json:"unread,omitempty"`
 
 	// Removed is the last time at which retention was found to have removed unread records, ns since 1970; 0 for never.

@@ -217,8 +217,8 @@ func TestLedgerAhead(t *testing.T) {
 	}
 }
 
-// Reports of records that are not there are broken, but for those that their collector could not send and says so. Single reports
-// that Kafka had of a run that was killed are not lost, though no collector counted their numbers.
+// Reports of records that are not there are broken, but for those that their collector could not send and says so.
+// Single reports that Kafka had of a run that was killed are not lost, though no collector counted their numbers.
 func TestLedgerUnread(t *testing.T) {
 	windows := Account{Topic: fleet.Windows, Taken: 70, Stored: map[string]uint64{"": 70}, Unread: map[string]uint64{"a": 30, "gone": 7}, Down: 12}
 	raw := Account{Topic: fleet.RawReports, Taken: 20, Passed: 20, Recovered: 5}

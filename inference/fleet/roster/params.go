@@ -11,7 +11,8 @@ import (
 	"github.com/hopscope/hopscope/inference/fleet"
 )
 
-// Params holds the parameters that all members of a fleet share. They are kept in the roster under the key "fleet", as JSON.
+// Params holds the parameters that all members of a fleet share. They are kept in the roster under the key "fleet", as
+// JSON.
 type Params struct {
 	Name    string        `json:"name"`      // of the fleet, as the instance of its points
 	Slices  int           `json:"slices"`    // partitions of windows and of reports
@@ -53,8 +54,8 @@ func NewParams(name string, slices int, window time.Duration, seed uint64) Param
 // seedRounds make trying out seeds, such as those of a word list, a hundred thousand times as much work.
 const seedRounds = 100_000
 
-// seedMark distinguishes two seeds without revealing them: every reader of the roster sees it. Fleets of different names have
-// different marks of one seed.
+// seedMark distinguishes two seeds without revealing them: every reader of the roster sees it. Fleets of different
+// names have different marks of one seed.
 func seedMark(fleet string, seed uint64) string {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], seed)

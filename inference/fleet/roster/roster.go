@@ -14,8 +14,8 @@ import (
 	"github.com/hopscope/hopscope/inference/state"
 )
 
-// Roster is the content of the topic roster: what all members have in common, and the members. It is fed with all records in their
-// order; the last one of a key counts.
+// Roster is the content of the topic roster: what all members have in common, and the members. It is fed with all
+// records in their order; the last one of a key counts.
 type Roster struct {
 	params  *Params
 	members map[string]*Member // by key
@@ -72,7 +72,8 @@ func (r *Roster) Add(key string, value []byte) error {
 	return nil
 }
 
-// Params returns the parameters that all members have in common; nil before a member has published them. They are not to be changed.
+// Params returns the parameters that all members have in common; nil before a member has published them. They are not
+// to be changed.
 func (r *Roster) Params() *Params { return r.params }
 
 // Members are all there are, collectors before consumers, ordered by name. They are not to be changed.

@@ -12,7 +12,8 @@ const (
 	Left    = "left"    // it ended in order
 )
 
-// Row is a member as pages and commands show it, in JSON. Fields that its role does not have are zero. Texts come from the network.
+// Row is a member as pages and commands show it, in JSON. Fields that its role does not have are zero. Texts come from
+// the network.
 type Row struct {
 	Role             string   `json:"role"` // "collector" or "consumer"
 	Name             string   `json:"name"`

@@ -35,8 +35,8 @@ const (
 	defaultWork        = 400
 )
 
-// Config holds the inputs of a Model: the coding scheme and all that is known about paths. A path is a sequence of nodes that begins
-// with the one where packets enter. A zero in a field from Confidence on stands for its default.
+// Config holds the inputs of a Model: the coding scheme and all that is known about paths. A path is a sequence of
+// nodes that begins with the one where packets enter. A zero in a field from Confidence on stands for its default.
 type Config struct {
 	Scheme *pint.Scheme
 	Nodes  []uint32   // ids of all nodes that may be on a path, no two the same

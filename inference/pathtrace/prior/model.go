@@ -11,8 +11,8 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// Model is a Config made ready for use: neighbours, distances, and which nodes can be where on a path. All Tracers that follow the
-// same plan in the same network share one. It is safe for concurrent use.
+// Model is a Config made ready for use: neighbours, distances, and which nodes can be where on a path. All Tracers that
+// follow the same plan in the same network share one. It is safe for concurrent use.
 type Model struct {
 	Config Config // what the model was made of, defaults filled in; not to be changed
 	Nodes  []uint32

@@ -64,8 +64,8 @@ func Fallback[T comparable](field *T, value T) {
 	}
 }
 
-// Neighbours lists the neighbours of each node: each link in both directions, no neighbour twice, none its own. The neighbours of
-// node u are peers[First[u]:first[u+1]], ascending.
+// Neighbours lists the neighbours of each node: each link in both directions, no neighbour twice, none its own. The
+// neighbours of node u are peers[First[u]:first[u+1]], ascending.
 func Neighbours[T uint16 | int32](nodes int, links [][2]int32) (first []int32, peers []T) {
 	lists := make([][]T, nodes)
 	for _, l := range links {
