@@ -37,7 +37,7 @@ func NewDemoCollector(n *emu.Network, c *emu.Config) (*DemoCollector, error) {
 	return &DemoCollector{pipe: p, probes: demux.New(probes), port: int(c.ProbePort), detector: events.New(a.Events)}, nil
 }
 
-// Receive takes what the network sends: reports, and probes, which are read where they leave the network.
+// Receive receives the reports of the network, and the probes where they leave it.
 func (c *DemoCollector) Receive(d emu.Datagram) {
 	if int(d.Port) == c.port {
 		c.probes.Datagram(&c.pipe.batch, decode.AddrFrom(d.From.Addr()), d.Payload, c.pipe.epoch+int64(d.At))

@@ -9,12 +9,12 @@ import (
 
 // watch follows one hop.
 type watch interface {
-	// Step takes the next window, one without values too. It reports whether a finding is open behind it, and whether it
-	// began with this window.
+	// Step observes the next window, also one without values. It reports whether a finding is open after it, and
+	// whether it began with this window.
 	Step(w detect.Window) (begun, open bool)
 }
 
-// detector is one that is compared. Queue says that values are the bytes of a queue, and not nanoseconds.
+// detector is one of the compared detectors. With queue, values are the bytes of a queue instead of nanoseconds.
 type detector struct {
 	Name string
 	New  func(queue bool) watch

@@ -36,7 +36,7 @@ func NewEmulation(seed uint64) Emulation {
 	return Emulation{Seed: seed, Window: time.Second, Quiet: 380 * time.Second, Pause: 30 * time.Second}
 }
 
-// outcome is what was found in an emulation.
+// outcome is the findings in an emulation.
 type outcome struct {
 	Faults   []FaultCauses
 	False    []inference.Finding // causes that began before the first fault

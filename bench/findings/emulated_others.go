@@ -10,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
-// Others are the detectors that ours is compared with on the emulated network. They judge latencies and queues of hops and
-// nothing else, one by one, and know no causes: a finding of theirs is at a hop.
+// Others are the detectors for comparison on the emulated network. They judge latencies and queues of single hops
+// alone, and infer no causes: their findings are at a hop.
 var Others = []detector{
 	{"FANT 1, 3", func(bool) watch { return newFant(1, 3) }},
 	{"FANT 3, 10", func(bool) watch { return newFant(3, 10) }},
@@ -27,7 +27,7 @@ var Others = []detector{
 // queueFloor is the default of events.queue_floor_bytes.
 const queueFloor = 3000
 
-// rival is one of the others with what it watches.
+// rival is one of the others with the series that it watches.
 type rival struct {
 	watches map[inference.HopKey]*[2]watch // of latency and queue
 	begun   []begun

@@ -29,8 +29,8 @@ type pipeline struct {
 	reports   uint64
 }
 
-// fullPacket is how long a line is busy with a packet of 1500 bytes. Lines of the emulated network are slow, so that a latency of a
-// few of these is what it usually is. The floor that suits faster ones would publish packets that waited for one other.
+// fullPacket is how long a line is busy with a packet of 1500 bytes. Lines of the emulated network are slow, so that
+// a latency of a few of these is usual. The floor for faster lines would publish packets that waited for one other.
 const fullPacket = 1500 * 8 * time.Second / lineRate
 
 // analysis is how the collector is set.

@@ -109,7 +109,7 @@ func runEmulated(ctx context.Context, out io.Writer, o options) error {
 	return printEmulated(out, tallies, o.Seeds, before, open, others)
 }
 
-// printEmulated prints the table of the detectors, that of the causes of hopscope, and what has no fault.
+// printEmulated prints the table of the detectors, that of the causes of hopscope, and the findings without a fault.
 func printEmulated(out io.Writer, tallies map[string]*tally, seeds, before, open int, others []int) error {
 	fmt.Fprintf(out, "Faults of the emulated network, %d seeds: those during which something was found, those of which something named the element,\n"+
 		"and the number of findings that named something else. FANT's test and the former one judge hops one by one; ours are causes.\n\n", seeds)
@@ -155,7 +155,7 @@ func printVersus(out io.Writer, tallies map[string]*tally) error {
 	return w.Flush()
 }
 
-// element is what has to be named.
+// element is the element that has to be named.
 func element(t *scenario.Trouble) string {
 	if len(t.Kinds) == 0 {
 		return "–"

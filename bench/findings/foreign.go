@@ -47,7 +47,7 @@ type spansText struct {
 	Hops [][]span `json:"hops"`
 }
 
-// truthText is what was done to the hops.
+// truthText is the faults of the hops.
 type truthText struct {
 	Fault string `json:"fault,omitempty"` // none on all hops where it is absent
 	From  int    `json:"from,omitempty"`  // window in which it begins
@@ -137,7 +137,7 @@ func (q *question) short() *harness.Question {
 	return &short
 }
 
-// check says what is wrong with an answer about hops of so many windows.
+// check returns the errors of an answer about hops of so many windows.
 func (a *spansText) check(hops, windows int) error {
 	if len(a.Hops) != hops {
 		return fmt.Errorf("hops: %d lists, want one for each of %d hops, empty where nothing is found", len(a.Hops), hops)
@@ -152,7 +152,7 @@ func (a *spansText) check(hops, windows int) error {
 	return nil
 }
 
-// before is what an answer says of the first windows.
+// before is the part of an answer about the first windows.
 func (a *spansText) before(cut int) (all [][]span) {
 	for _, list := range a.Hops {
 		var kept []span
@@ -166,7 +166,8 @@ func (a *spansText) before(cut int) (all [][]span) {
 	return all
 }
 
-// ask asks for the whole question and for its beginning, of which both answers must say the same: a detector knows no later window.
+// ask asks the whole question and its beginning. Both answers must agree on the beginning, as a detector has no later
+// window.
 func (q *question) ask(ctx context.Context, p *harness.Program) (answer spansText, took time.Duration, err error) {
 	if took, err = p.Ask(ctx, &q.Question, &answer); err != nil {
 		return answer, took, err
@@ -197,7 +198,7 @@ type recorded struct {
 	t     int
 }
 
-// Step reports what the answer says of the next window.
+// Step reports the answer for the next window.
 func (x *recorded) Step(detect.Window) (begun, open bool) {
 	for len(x.spans) > 0 && x.t >= x.spans[0].To {
 		x.spans = x.spans[1:]
@@ -209,7 +210,7 @@ func (x *recorded) Step(detect.Window) (begun, open bool) {
 	return begun, open
 }
 
-// detector returns the hops of an answer in their order.
+// detector returns a detector whose watches take the answer's hops in order.
 func (a *spansText) detector() detector {
 	next := 0
 	return detector{"theirs", func(bool) watch {
@@ -247,8 +248,8 @@ func (q *question) quiet(o options, detectors []detector) []int {
 	return found
 }
 
-// ForeignTable lets a foreign program find faults, and prints what it finds beside all detectors on the same hops. An answer that is none
-// has a line that says why.
+// ForeignTable runs a foreign program to find faults, and prints its findings beside those of all detectors on the
+// same hops. An invalid answer has a line with the reason.
 func ForeignTable(ctx context.Context, w io.Writer, p *harness.Program, o options) (err error) {
 	fmt.Fprintf(w, "Found by %s, at most %v each, and median/95th percentile of the delay in windows, of %d hops; without a fault: findings of these hops in a day\n\n", p, p.Limit, o.Hops)
 	t := harness.Columns(w, 2, 0)

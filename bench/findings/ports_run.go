@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/inference/detect"
 )
 
-// portFault is what happens to a port for as many windows as an episode has.
+// portFault is a fault of a port for the windows of an episode.
 type portFault struct {
 	name         string
 	load         float64 // factor of its load
@@ -73,7 +73,7 @@ func (w *watched) step(x detect.Window) (begun bool) {
 	return w.hop.Add(&w.cfg, w.cfg.At(w.end), x) == detect.Begun
 }
 
-// runPorts counts what is found and what is false on ports whose load has a long memory.
+// runPorts counts found faults and false findings on ports whose load has a long memory.
 func runPorts(ctx context.Context, out io.Writer, o options) error {
 	fmt.Fprintf(out, "Found within %d windows of an episode at a load of .5, of %d episodes each, after %d quiet windows, by the share of false findings that is asked for\n\n", episode, o.Hops*10, learnt)
 	t := harness.Columns(out, 2, 0)

@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/bench/harness"
 )
 
-// options say how much is measured.
+// options are the extent of the measurement.
 type options struct {
 	Seed  uint64
 	Hops  int // of each background, for each fault
@@ -128,7 +128,7 @@ func found(ctx context.Context, b *Background, f *Fault, detectors []detector, o
 	return scores, nil
 }
 
-// False counts the findings that begin on hops without a fault, behind what they need to learn.
+// False counts the findings that begin on hops without a fault, after the windows for learning.
 func False(ctx context.Context, b *Background, detectors []detector, o options) (found []int, windows int, err error) {
 	found = make([]int, len(detectors))
 	const run = 2 * day

@@ -40,7 +40,7 @@ func gamma(r *rand.Rand, shape float64) float64 {
 	}
 }
 
-// A law gives a value by its probability, around 1.
+// A law returns a value by its probability, around 1.
 type law func(u float64) float64
 
 func logNormal(sigma float64) law {

@@ -21,7 +21,8 @@ type Background struct {
 	law   law
 	Count int
 
-	// begin gives what moves the level (a logarithm) and the number of values from window to window; nil for none.
+	// begin returns a function that moves the level (a logarithm) and the number of values from window to window, or
+	// nil.
 	begin func(r *rand.Rand) func(t int) (level float64, count int)
 }
 
@@ -213,7 +214,7 @@ var faults = []Fault{
 	scaled("drop to half", faultLasts, step(.5)),
 }
 
-// series is one hop over time. The same background and seed give the same windows.
+// series is one hop over time. The same background and seed make the same windows.
 type series struct {
 	background *Background
 	r          *rand.Rand

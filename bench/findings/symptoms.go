@@ -42,7 +42,8 @@ const nodeDown = "node-down"
 // symptomsAfter is how many windows after the first finding of a fault its symptoms are counted.
 const symptomsAfter = 2
 
-// runSymptoms counts where the faults of the emulated network show, and prints what stands in inference/cause/faults.go.
+// runSymptoms counts where the faults of the emulated network show, and prints the content of
+// inference/cause/faults.go.
 func runSymptoms(ctx context.Context, out io.Writer, o options) error {
 	sums := make([][cause.NumWheres][cause.NumSigns]cause.Observation, len(counted))
 	happened := make([]int, len(counted))
@@ -98,7 +99,7 @@ func countSymptoms(ctx context.Context, seed uint64, sums [][cause.NumWheres][ca
 	return nil
 }
 
-// failNode makes the failure of a node of what happens to it.
+// failNode makes the failure of a node from the events at it.
 func failNode(n *emu.Network, h *scenario.Happening) {
 	g := n.Graph()
 	at := 0

@@ -39,7 +39,7 @@ func Read(r io.Reader) (list []*Result, err error) {
 	return list, nil
 }
 
-// located says at which byte JSON is wrong, and which value: the decoder's own text has types of Go.
+// located adds the byte and the value of an error in JSON, because the decoder's own text has types of Go.
 func located(err error, offset int64) error {
 	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("byte %d: %w", s.Offset, err)
@@ -56,13 +56,13 @@ func located(err error, offset int64) error {
 	return fmt.Errorf("byte %d: %w", offset, err)
 }
 
-// place is where a figure stands.
+// place is the place of a figure.
 type place struct {
 	table, row, column string
 	nth                int // number in the cell, from 0
 }
 
-// figures are what one or more results hold, by place.
+// figures are the figures of one or more results, by place.
 type figures struct {
 	order  []place
 	values map[place][]float64
@@ -73,7 +73,7 @@ type figures struct {
 
 var number = regexp.MustCompile(`[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?`)
 
-// figuresOf gathers what results hold.
+// figuresOf gathers the figures of results.
 func figuresOf(list []*Result) *figures {
 	f := &figures{values: map[place][]float64{}, spread: map[place]float64{}, shape: map[place]string{}, names: map[[2]string]string{}}
 	for _, r := range list {
@@ -117,7 +117,7 @@ func figuresOf(list []*Result) *figures {
 	return f
 }
 
-// label is what a row is of: its first cell.
+// label is the subject of a row: its first cell.
 func label(row []any) string {
 	if len(row) == 0 {
 		return ""
@@ -125,7 +125,7 @@ func label(row []any) string {
 	return Cell(row[0])
 }
 
-// described is what a row is of, for people: the first two of its cells, as far as they are text.
+// described is the subject of a row for people: the first two of its cells, as far as they are text.
 func described(row []any) string {
 	text := label(row)
 	if len(row) > 2 {
@@ -144,7 +144,7 @@ func (f *figures) add(at place, v ...float64) {
 	f.values[at] = append(f.values[at], v...)
 }
 
-// text takes the numbers of a cell, in its order.
+// text reads the numbers of a cell, in its order.
 func (f *figures) text(at place, text string) {
 	shape := number.ReplaceAllString(text, "#")
 	for k, n := range number.FindAllString(text, -1) {
@@ -167,7 +167,7 @@ type Change struct {
 	P      float64 `json:"p,omitempty"` // of the test; 0 where there was no noise at all
 }
 
-// Comparison is what differs between two sets of results.
+// Comparison is the differences between two sets of results.
 type Comparison struct {
 	Before, After *Result `json:"-"` // the first of each
 

@@ -11,7 +11,7 @@ import (
 // columns. The content follows, and a comment that ends it.
 var block = regexp.MustCompile(`(?s)(<!-- result (\S+) (\d+)(?: columns ([^\n]*?))? -->\n).*?(<!-- end of result -->)`)
 
-// Page writes the blocks of a page anew, each from the first result of its file, which read gives. A block is
+// Page writes the blocks of a page anew, each from the first result of its file, which read returns. A block is
 //
 //	<!-- result pint-5 1 columns scheme | median | p99 -->
 //	<!-- end of result -->

@@ -20,10 +20,10 @@ const (
 	startTime = 10 * time.Second
 )
 
-// defaultMemory is what a program may have for its data, in bytes.
+// defaultMemory is the limit of a program's data, in bytes.
 const defaultMemory = 2 << 30
 
-// The ways in which a program gives no answer.
+// The reasons why a program has no answer.
 var (
 	errTime   = errors.New("no answer in time: it was ended; --time-limit gives it longer")
 	errLength = fmt.Errorf("an answer of more than %d bytes: it was ended; an answer is one JSON object", maxAnswer)
@@ -58,8 +58,8 @@ func NewProgram(command string, limit time.Duration) (*Program, error) {
 
 func (p *Program) String() string { return strings.Join(p.args, " ") }
 
-// Answer hands a question to the program and returns what it answers, with the time from its start to its end. A program that
-// takes longer than the limit is killed, and so is what it has started, in any case.
+// Answer runs the program with a question and returns its answer, with the time from its start to its end. A program
+// that exceeds the limit is killed. The processes that it has started are killed in any case.
 func (p *Program) Answer(ctx context.Context, question any) (answer []byte, took time.Duration, err error) {
 	in, err := json.Marshal(question)
 	if err != nil {
@@ -119,7 +119,7 @@ func (p *Program) Ask(ctx context.Context, question, answer any) (time.Duration,
 	return took, nil
 }
 
-// bounded keeps the first bytes of what is written. Its buffer is no embedded one, whose ReadFrom would take all.
+// bounded keeps the first bytes that are written. Its buffer is not embedded, as its ReadFrom would read all.
 type bounded struct {
 	kept   []byte
 	most   int

@@ -20,8 +20,8 @@ type Question struct {
 	Truth any `json:"-"` // what the program is to find; nil where nothing but its answer is judged
 }
 
-// Write writes questions into a directory, a file each, and beside those that have a truth a file with it. A directory that has files
-// already is an error: they would be lost, or stand between the questions.
+// Write writes questions into a directory, a file each, and beside those that have a truth a file with it. A
+// directory that has files already is an error: they would be lost, or be between the questions.
 func Write(dir string, all iter.Seq[*Question]) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -19,7 +19,7 @@ type Recorder struct {
 	text   strings.Builder
 }
 
-// Write takes text between tables.
+// Write records text between tables.
 func (r *Recorder) Write(p []byte) (int, error) { return r.text.Write(p) }
 
 // add adds a table under the text that was written.
@@ -52,7 +52,7 @@ func (r *Recorder) Tables() []Table {
 	return r.tables
 }
 
-// Flusher takes the rows of a table, lines of cells with tabs between, and ends it.
+// Flusher receives the rows of a table, lines of cells with tabs between, and ends it.
 type Flusher interface {
 	io.Writer
 	Flush() error
@@ -125,7 +125,7 @@ func (r *Recorder) Add(list ...Table) {
 	}
 }
 
-// of makes a table of what the JSON of a value holds.
+// of makes a table of the JSON of a value.
 func of(title string, v any) (Table, error) {
 	t := Table{Title: title, Columns: []string{"figure", "value"}}
 	b, err := json.Marshal(v)

@@ -59,7 +59,7 @@ func (m *Machine) String() string {
 	return text
 }
 
-// Result is what one run of a bench gave.
+// Result is the result of one run of a bench.
 type Result struct {
 	Bench   string  `json:"bench"` // the command, with its arguments
 	Version string  `json:"version"`
@@ -162,7 +162,7 @@ func (t *Table) column(c int) string {
 	return t.Columns[c]
 }
 
-// Index is the number of the column with a name, which column gives, or -1.
+// Index is the number of the column with a name, as the method column returns it, or -1.
 func (t *Table) Index(name string) int {
 	for c := range t.Columns {
 		if t.column(c) == name {

@@ -33,11 +33,12 @@ const (
 	changeCost = 4
 	// A trouble ends in a cycle with one chance, and shows in a cycle with the other.
 	troubleEnds, troubleShows = .1, .7
-	// mostLooks bounds the search of a cycle, in looks at its limit rather than in time, so that a seed gives the same table always.
+	// mostLooks bounds the search of a cycle, in checks of its limit rather than in time, so that a seed always has
+	// the same table.
 	mostLooks = 1_000_000
 )
 
-// bytesRow is what probes carried on a network with so many links suspicious.
+// bytesRow is the bytes that probes carried on a network with a number of suspicious links.
 type bytesRow struct {
 	Network  string  `json:"network"`
 	Switches int     `json:"switches"`
@@ -194,7 +195,8 @@ type choosing struct {
 	sum      bytesColumn
 }
 
-// row goes through some cycles. each is called for every one, if it is not nil: what is suspicious, and what ours chose after what.
+// row simulates some cycles. For every one it calls each, if that is not nil, with the suspects, and with our
+// previous and new choice.
 func (f *fabric) row(ctx context.Context, percent, cycles int, seed uint64, each func(suspects, before []int32, c *solve.Choice)) (*bytesRow, error) {
 	row := &bytesRow{Network: f.name, Switches: f.switches, Links: f.links, Probes: len(f.traces), Hops: f.hops, Percent: percent}
 	row.Suspects = max(1, f.links*percent/100)
@@ -278,7 +280,7 @@ func (x *choosing) mean(f *fabric, cycles int) bytesColumn {
 	return c
 }
 
-// different counts what is in one of two sorted lists and not in the other.
+// different counts the elements in exactly one of two sorted lists.
 func different(a, b []int32) (n int) {
 	for _, list := range [2][2][]int32{{a, b}, {b, a}} {
 		for _, v := range list[0] {

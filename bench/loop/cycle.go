@@ -47,8 +47,8 @@ type CycleRow struct {
 	Planning   time.Duration `json:"planning_ns"` // median of the decision alone
 	Target     time.Duration `json:"target_ns"`
 
-	// What the whole process spent on a change, agents and switches with it, until the agents had it; 0 where that is not known. Other work
-	// of the machine makes times longer, and these hardly.
+	// The cost of a change in the whole process, agents and switches included, until the agents had it. It is 0 if
+	// unknown. Other work of the machine hardly changes it, unlike the times above.
 	CPU      time.Duration `json:"processor_ns"` // median
 	CPUWorst time.Duration `json:"processor_worst_ns"`
 	Bytes    uint64        `json:"allocated_bytes"` // median
@@ -307,7 +307,7 @@ func (b *cycleBench) await(end time.Time) error {
 	return nil
 }
 
-// acked reports whether all agents have the target, whatever switches still have to forget.
+// acked reports whether all agents have the target. Switches may still have entries to delete.
 func (b *cycleBench) acked() bool {
 	t := b.loop.Controller().Target()
 	for _, a := range b.agents.agents {
@@ -371,7 +371,7 @@ func (b *cycleBench) measure(row *CycleRow, changes int, links []string, r *rand
 	return nil
 }
 
-// allocatedBytes is what the process has allocated so far.
+// allocatedBytes is the bytes that the process has allocated so far.
 func allocatedBytes() uint64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)

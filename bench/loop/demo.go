@@ -194,7 +194,7 @@ func longest(m map[string]int) (n int, link string) {
 	return n, link
 }
 
-// Print writes what was suspected, and how long.
+// Print writes the suspected directions, and how long each was suspected.
 func (d *demo) Print(out io.Writer) error {
 	linger, where := longest(d.Lingering)
 	alike, beside := longest(d.Alike)
@@ -213,7 +213,7 @@ without one, and crossed by other probes, suspected for %d cycles at most (%s); 
 	return err
 }
 
-// picture draws the directions over time, faults above what was suspected.
+// picture draws the directions over time, faults above suspects.
 func (d *demo) picture(out io.Writer) error {
 	rows := map[string]float64{}
 	for _, list := range [][]demoSpan{d.Faults, d.Suspected} {

@@ -102,7 +102,7 @@ func planned(g *topo.Graph, all []route) []planner.Probe {
 	return probes
 }
 
-// cycle takes what a cycle brought.
+// cycle observes a cycle.
 func (x *suspects) cycle(w *inference.Window, r *receiver, open []inference.Finding) {
 	x.now, x.past = x.past, x.now
 	for k, f := range x.fants {
@@ -172,7 +172,7 @@ type Detection struct {
 // warm is when detectors have learnt.
 const warm = 70 * time.Second
 
-// detect runs one seed, with what a foreign program suspects in each cycle, if there is one.
+// detect runs one seed, with the suspects of a foreign program in each cycle, if there is one.
 func detect(ctx context.Context, o options, seed uint64, foreign [][]int32) (*Detection, error) {
 	return o.emulate(ctx, seed, &detection{foreign: foreign})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// problem is what probes brought in the cycles of one seed, from which a foreign program suspects links.
+// problem is the probe results in the cycles of one seed, from which a foreign program suspects links.
 type problem struct {
 	Cycle  float64      `json:"cycle_seconds"`
 	Links  []linkText   `json:"links"`  // directions, numbered from 0
@@ -67,7 +67,7 @@ func (p *problem) describe(g *topo.Graph, all []route, window time.Duration) {
 	}
 }
 
-// cycle writes down what a cycle brought.
+// cycle records the results of a cycle.
 func (p *problem) cycle(x *receiver) {
 	var c probesText
 	for k, r := range x.routes {
@@ -86,7 +86,7 @@ func (p *problem) cycle(x *receiver) {
 	p.Cycles = append(p.Cycles, c)
 }
 
-// question lets the faults of a seed happen and writes down what a foreign program gets to know of them.
+// question simulates the faults of a seed and records the input of a foreign program.
 func (o *options) question(ctx context.Context, seed uint64) (*harness.Question, error) {
 	p := &problem{}
 	d, err := o.emulate(ctx, seed, &detection{recording: p})
@@ -105,7 +105,7 @@ func (o *options) question(ctx context.Context, seed uint64) (*harness.Question,
 	return q, nil
 }
 
-// check says what is wrong with an answer about so many cycles and links, and sorts each list.
+// check returns the errors of an answer about so many cycles and links, and sorts each list.
 func (a *suspectsText) check(cycles, links int) error {
 	if len(a.Cycles) != cycles {
 		return fmt.Errorf("cycles: %d lists, want one for each of %d cycles, empty where nothing is suspected", len(a.Cycles), cycles)
@@ -121,7 +121,8 @@ func (a *suspectsText) check(cycles, links int) error {
 	return nil
 }
 
-// suspect asks the foreign program about a seed: for all cycles, and for the first ones alone, of which both answers must say the same.
+// suspect asks the foreign program about a seed: for all cycles, and for the first ones alone. Both answers must
+// agree on the first ones.
 func (o *options) suspect(ctx context.Context, seed uint64) ([][]int32, error) {
 	q, err := o.question(ctx, seed)
 	if err != nil {
@@ -155,7 +156,7 @@ func (o *options) suspect(ctx context.Context, seed uint64) ([][]int32, error) {
 	return all.Cycles, nil
 }
 
-// WriteQuestions writes what a foreign program is asked about each seed, and the truth, into a directory.
+// WriteQuestions writes the question of each seed for a foreign program, and the truth, into a directory.
 func WriteQuestions(ctx context.Context, dir string, o options) error {
 	var list []*harness.Question
 	for k := range o.Seeds {

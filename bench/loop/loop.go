@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
-// options are what is measured.
+// options choose the measurements.
 type options struct {
 	Seed   uint64
 	Seeds  int           // emulated networks, each with every fault
@@ -26,7 +26,7 @@ type options struct {
 
 	Algorithm *harness.Program // that suspects links, too, in detection; nil for none
 
-	// Progress is called with what is under way; it may be nil.
+	// Progress is called with the name of the current step. It may be nil.
 	Progress func(string)
 }
 
@@ -35,7 +35,7 @@ func DefaultOptions() options {
 	return options{Seed: 1, Seeds: 1, Quiet: 100 * time.Second, pause: 15 * time.Second, Demo: time.Hour}
 }
 
-// section is a part of what is measured.
+// section is a part of the measurements.
 type section struct {
 	Name, Doc string
 	Run       func(ctx context.Context, out io.Writer, o options) error
@@ -89,7 +89,7 @@ var Sections = []section{
 	}},
 }
 
-// Validate returns what is wrong with options.
+// Validate returns the errors of options.
 func (o *options) Validate() error {
 	if o.Demo < time.Minute || o.Demo > 24*time.Hour {
 		return fmt.Errorf("--for %v is outside 1m..24h", o.Demo)

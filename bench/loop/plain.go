@@ -14,7 +14,7 @@ import (
 	"github.com/hopscope/hopscope/p4/steer"
 )
 
-// What is measured on a network whose switches report nothing.
+// The measurement on a network whose switches do not report.
 const (
 	plainTopology = "fat-tree:8"
 	plainPorts    = 4   // a pair of hosts
@@ -34,7 +34,7 @@ type plainTable struct {
 	Rows    []plainRow `json:"rows"`
 }
 
-// plainRow is what is named with so many directions of links that lose such a share.
+// plainRow is the named links for a number of lossy directions and a share of loss.
 type plainRow struct {
 	Each   bool             `json:"each"` // each link has so many probes; else they have them in the mean
 	Lossy  int              `json:"lossy_links"`
@@ -118,7 +118,7 @@ func newPlainNetwork(seed uint64) (*plainNetwork, error) {
 	return p, nil
 }
 
-// run loses packets on some links, and counts what is named after each cycle.
+// run loses packets on some links, and counts the named links after each cycle.
 func (p *plainNetwork) run(rng *rand.Rand, packets float64, lossy int, ratio float64) (cycles [plainCycles]hit) {
 	rate := make([]float64, len(p.links))
 	var bad []stamp.Link

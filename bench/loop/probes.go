@@ -83,7 +83,7 @@ func routes(g *topo.Graph) ([]route, error) {
 	return all, nil
 }
 
-// shuffleSeed gives coverings of a fat-tree of 20 switches in which no two links have the same probes.
+// shuffleSeed is a seed for coverings of a fat-tree of 20 switches in which no two links have the same probes.
 const shuffleSeed = 8081
 
 // shuffled is the graph without its hosts, with switches and links in another order.
@@ -120,7 +120,7 @@ const (
 	hopMetrics
 )
 
-// receiver takes probes as their receivers get them and makes the windows and losses of a cycle.
+// receiver observes probes at their receivers and makes the windows and losses of a cycle.
 type receiver struct {
 	graph  *topo.Graph
 	first  uint32 // node id of the first switch
@@ -229,14 +229,14 @@ func (x *receiver) passed(node uint32, port uint16) {
 	x.key = binary.BigEndian.AppendUint32(x.key, uint32(i))
 }
 
-// decide says that all rounds before one got lost, and is done with that one.
+// decide counts all undecided rounds before one as lost, and closes that one.
 func (x *receiver) decide(p int, round uint32) {
 	x.lost[p] += round - x.next[p]
 	x.moved[p] += round - x.next[p]
 	x.next[p] = round + 1
 }
 
-// spoilt counts a round whose probe was refused by its receiver. Switches of INT-path get the checksum wrong now and
+// spoilt closes the round of a probe that its receiver refused. Switches of INT-path get the checksum wrong now and
 // then, for hundreds of rounds in a row, which is no evidence about links. Such rounds are left out.
 func (x *receiver) spoilt(j *emu.Journey) {
 	x.key = x.key[:0]

@@ -15,7 +15,7 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// places says which links elements touch. A link is an interface that packets leave a switch by.
+// places maps elements to the links that they touch. A link is an interface that packets leave a switch by.
 type places struct {
 	network *emu.Network
 	graph   *topo.Graph
@@ -125,7 +125,7 @@ type truth struct {
 	past   []bool // by link: slower than usual for all packets in the cycle before
 }
 
-// times are the means of each link in a cycle, and what is usual of them.
+// times are the means of each link in a cycle, and their usual values.
 type times struct {
 	errors float64
 	sum    []float64
@@ -224,7 +224,7 @@ func gradual(f *fault) bool {
 	return len(f.Kinds) > 0 && f.Kinds[0] == "high-latency" && f.Name != "microburst"
 }
 
-// judge says from which cycle on a fault could be seen.
+// judge determines the first cycle in which a fault could be seen.
 func (d *detection) judge(f *fault, w *inference.Window, cycle int) {
 	if gradual(f) && f.enough == 0 && slices.ContainsFunc(f.Links, func(l int32) bool { return d.truth.probes.slow[l] }) {
 		if f.shown > 0 && f.shown == cycle-1 {
@@ -243,7 +243,7 @@ func (d *detection) judge(f *fault, w *inference.Window, cycle int) {
 // forging is the fault that fills digests with noise.
 const forging = "forge-digests"
 
-// forged notes which flows had digests forged, by what truly passed the switch.
+// forged records the flows whose digests were forged, by the packets that truly passed the switch.
 type forged struct {
 	flows  map[decode.FlowKey]*forgedFlow
 	common []uint32 // switches that all flows passed that had enough of them forged
@@ -274,8 +274,8 @@ func (x *forged) journey(node uint32, j *emu.Journey) {
 	}
 }
 
-// window ends a cycle and reports whether all flows that had enough digests forged in any one have passed no other switch. Enough are so
-// many as are worth a finding where one in two is.
+// window ends a cycle and reports whether all flows that had enough digests forged in any one have passed no other
+// switch. Enough is the number that makes a finding if half of the digests are forged.
 func (x *forged) window(node uint32) bool {
 	for _, f := range x.flows {
 		if f.packets >= 2*findings.EventsConfig().DigestsStrange {
@@ -289,7 +289,8 @@ func (x *forged) window(node uint32) bool {
 	return x.some && len(x.common) == 1 && x.common[0] == node
 }
 
-// losing notes how much of what crossed a link got lost silently, of probes and of flows that were compared, since a fault began.
+// losing counts the probes and the packets of compared flows on a link since a fault began, and those that were
+// silently lost.
 type losing struct {
 	probes, flows rounds
 
@@ -299,7 +300,7 @@ type losing struct {
 
 type rounds struct{ sent, lost uint64 }
 
-// lostOf is what a probe or a flow had and lost since a fault began, and the links that it crosses.
+// lostOf is the sent and lost packets of a probe or a flow since a fault began, and the links on its path.
 type lostOf struct {
 	links []int32
 	rounds
@@ -310,7 +311,7 @@ func silent(f *fault) bool {
 	return f.Name == "gray-failure-1" || f.Name == "gray-failure-0.1" || f.Name == "black-hole"
 }
 
-// journey notes what became of a packet, as it truly was.
+// journey records the true outcome of a packet.
 func (d *detection) journey(j *emu.Journey) {
 	if d.network == nil || len(j.Hops) == 0 {
 		return

@@ -89,7 +89,7 @@ type cycles struct {
 	rng      *rand.Rand
 }
 
-// newCycles makes the probes of so many covers, each with depots of its own.
+// newCycles makes the probes of a number of covers, each with depots of its own.
 func newCycles(fabric string, size, covers int, hosts bool, seed uint64) (*cycles, error) {
 	var g *topo.Graph
 	var err error
@@ -170,7 +170,7 @@ func newCycles(fabric string, size, covers int, hosts bool, seed uint64) (*cycle
 	return c, nil
 }
 
-// attentionRow is what one method did over the cycles.
+// attentionRow is the result of one method over the cycles.
 type attentionRow struct {
 	name   string
 	o      solve.Options
@@ -257,7 +257,7 @@ func (c *cycles) draw(percent int) []int32 {
 	return some[:max(1, c.links*percent/100)]
 }
 
-// check adds up a choice that covers what it should.
+// check adds up a choice that covers the suspicious links.
 func (c *cycles) check(suspicious []int32, choice *solve.Choice) (cost float64, err error) {
 	on := make([]bool, c.links)
 	for _, p := range choice.Probes {

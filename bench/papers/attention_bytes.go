@@ -94,7 +94,7 @@ func attentionBytes(ctx context.Context, t io.Writer, o Options) error {
 	return nil
 }
 
-// megabytes are those of a cycle in which so many hops are measured in detail, and all others not.
+// megabytes are those of a cycle with a number of detailed hops, the others being basic.
 func (c *cycles) megabytes(detailed float64) float64 {
 	return (detailed*fantDetailed + (c.hops()-detailed)*fantBasic) / 1e6
 }

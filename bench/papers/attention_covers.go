@@ -58,7 +58,7 @@ func attentionCovers(ctx context.Context, t io.Writer, o Options) error {
 	return nil
 }
 
-// randomCycles are probes of 5 to 25 links that have nothing to do with each other: the hardest that are known.
+// randomCycles are probes of 5 to 25 unrelated links, the hardest known problems.
 func randomCycles(links, covers int, seed uint64) *cycles {
 	c := &cycles{name: fmt.Sprintf("random:%d", links), links: links, rng: rand.New(rand.NewPCG(seed, uint64(covers)))}
 	var cost []float64
@@ -135,7 +135,7 @@ func attentionChurn(ctx context.Context, t io.Writer, o Options) error {
 	return nil
 }
 
-// changed counts what is in one of two lists.
+// changed counts the elements in exactly one of two lists.
 func changed(a, b []int32) (n int) {
 	in := map[int32]bool{}
 	for _, p := range a {

@@ -121,7 +121,7 @@ func linkFrom(n *emu.Network, from, to string) int {
 	return -1
 }
 
-// useCaseSight is what came of an interface last.
+// useCaseSight is the last values of an interface.
 type useCaseSight struct {
 	at     time.Duration
 	counts decode.HopCounts
@@ -268,7 +268,8 @@ func (x *useCaseFollower) move(flow int) {
 	}})
 }
 
-// observe reads the hops of a report. A value of a cycle is the largest that came in it; counters have what they rose by in a second.
+// observe reads the hops of a report. A value of a cycle is the largest reported in it. The value of a counter is its
+// increment in a second.
 func (x *useCaseFollower) observe(r *decode.Report, at time.Duration) {
 	g := x.n.Graph()
 	first := x.n.Config().FirstNode
@@ -308,7 +309,7 @@ func (x *useCaseFollower) observe(r *decode.Report, at time.Duration) {
 	}
 }
 
-// attentionUseCase prints what an application knows of the moved flow, by cycle and way to measure.
+// attentionUseCase prints an application's values about the moved flow, by cycle and measurement.
 func attentionUseCase(ctx context.Context, t io.Writer, o Options) error {
 	fmt.Fprintln(t, "measured by\tcycle\tprobes in detail\tmetadata, bytes\t7 to 1: Tx MB/s\tSR MB\tIPv4 MB\t15 to 7: Tx MB/s\tSR MB\tIPv4 MB\t7 to 15: Tx MB/s\tSR MB\tIPv4 MB\t")
 	for _, how := range []string{allDetailed, withAttention, passive} {

@@ -53,10 +53,10 @@ type coverRun struct {
 	o   Options
 }
 
-// repeats is how often what takes less than a second in all is run: the least time is the one that nothing disturbed.
+// repeats is how often a run is repeated, if all take less than a second. The least time is the undisturbed one.
 const repeats = 7
 
-// plan makes and checks a plan, and says how long it took at least and whether the limit ended it.
+// plan makes and checks a plan. It returns its least time, and whether the limit ended it.
 func (r *coverRun) plan(p *cover.Problem, o solve.Options) (plan *cover.Plan, took time.Duration, stopped bool, err error) {
 	return r.repeat(p, o, repeats, r.o.limit())
 }

@@ -56,7 +56,7 @@ func (r *coverRun) pathLoad(w io.Writer) error {
 	return nil
 }
 
-// pathFabrics: figure 16, paths in fabrics of so many units. A unit is a pod, or a spine with two leaves.
+// pathFabrics: figure 16, paths in fabrics by their number of units. A unit is a pod, or a spine with two leaves.
 func (r *coverRun) pathFabrics(w io.Writer) error {
 	fmt.Fprintln(w, "units\tfat-tree: DFS\tEuler\tclosed form\tleaf-spine: DFS\tEuler\tpublished\t")
 	for units := 2; units <= 14; units++ {
@@ -151,7 +151,7 @@ func (r *coverRun) pathFixedOdd(w io.Writer) error {
 	return nil
 }
 
-// withOdd draws a random graph and joins odd nodes by further links, until so many are left.
+// withOdd draws a random graph and joins odd nodes by further links, until a number of them is left.
 func withOdd(nodes, links, odd int, seed uint64) (*topo.Graph, error) {
 	g, err := topo.Random(nodes, links, seed)
 	if err != nil {

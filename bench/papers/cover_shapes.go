@@ -52,7 +52,7 @@ func everyTenth(g *topo.Graph, seed uint64) []int {
 	return rand.New(rand.NewPCG(seed, 0x74656e)).Perm(g.NumNodes())[:max(1, g.NumNodes()/10)]
 }
 
-// shape generates what the topology generators do not.
+// shape generates topologies that the topology generators lack.
 func shape(spec string, seed uint64) (*topo.Graph, error) {
 	if topo.IsGenerator(spec) {
 		return topo.Parse(spec)

@@ -27,8 +27,8 @@ func weighted(g *topo.Graph, seed uint64) (*topo.Graph, error) {
 	return b.Build()
 }
 
-// weights: what a cover between depots comes to in delay, cost and bytes when it passes the fewest links, and when it
-// minimises that. Depots are a tenth of the nodes.
+// weights: delay, cost and bytes of a cover between depots that passes the fewest links, and of one that minimises
+// the respective sum. Depots are a tenth of the nodes.
 func (r *coverRun) weights(w io.Writer) error {
 	fmt.Fprintln(w, "topology\tlinks\tmeasure\tof the fewest links\tminimised\tsaved of the second traversals\tbound\tms\t")
 	for _, spec := range shown(r.o, 1, "random:200,600,1", "random:2000,6000,1", "leaf-spine:33,67", "grid:50,50") {

@@ -25,7 +25,7 @@ Roedunet SwitchL3 Chinanet Litnet Sanet Renater2010 Carnet Palmetto RoedunetFibr
 Cesnet201006 BeyondTheNetwork Tinet HiberniaGlobal Dfn Garr201201 Forthnet AsnetAm Internode Missouri Globenet Esnet Latnet
 Columbus Intellifiber Syringa Sinet Switch Uninett2010 Ulaknet RedBestel VtlWavenet2011 Interoute Deltacom Ion Pern`
 
-// deliveryRow is what one method did with all networks.
+// deliveryRow is the result of one method for all networks.
 type deliveryRow struct {
 	method         solve.Method
 	whole, proven  int

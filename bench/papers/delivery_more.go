@@ -15,7 +15,7 @@ import (
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
-// deliveryPlan makes a plan within the limit, checks it, and says how long it took.
+// deliveryPlan makes a plan within the limit, checks it, and returns its time.
 func deliveryPlan(ctx context.Context, p *delivery.Problem, o Options, how solve.Options) (*delivery.Plan, time.Duration, error) {
 	start := time.Now()
 	how.Seed, how.Partial = o.Seed, true
@@ -112,7 +112,7 @@ func deliveryPairs(ctx context.Context, t io.Writer, o Options) error {
 	return nil
 }
 
-// deliverySums adds up what plans of several networks have.
+// deliverySums adds up the plans of several networks.
 type deliverySums struct {
 	points, served, first, links, servers, paths, proven, changed, must, stuck int
 }

@@ -24,7 +24,7 @@ type Family struct {
 	Run  func(context.Context, io.Writer, Options) error
 }
 
-// Options says how tables are made.
+// Options choose the content and the cost of tables.
 type Options struct {
 	Seed       uint64
 	Limit      time.Duration // for one run of one algorithm; 0 for 10 s

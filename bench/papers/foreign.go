@@ -119,7 +119,7 @@ func remark(theirs, ours *planner.Stats) string {
 	return fmt.Sprintf("%.1f %% above ours", 100*(theirs.Objective/ours.Objective-1))
 }
 
-// judged reads an answer, derives what it leaves out, and checks it.
+// judged reads an answer, derives the values that it leaves out, and checks it.
 func judged[P any](family string, complete func(*P, planner.Given) error, check func(*P) error, stats func(*P) *planner.Stats) func([]byte) (*planner.Stats, error) {
 	return func(answer []byte) (*planner.Stats, error) {
 		plan := new(P)

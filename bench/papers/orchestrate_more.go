@@ -22,7 +22,7 @@ const (
 	quickMore     = 2
 )
 
-// some takes up to most of the networks, evenly.
+// some selects up to most of the networks, evenly.
 func some(nets []*topo.Graph, most int) (list []*topo.Graph) {
 	most = min(len(nets), most)
 	for k := range most {
@@ -31,7 +31,7 @@ func some(nets []*topo.Graph, most int) (list []*topo.Graph) {
 	return list
 }
 
-// moreTables prints what goes beyond the figures of the paper.
+// moreTables prints tables beyond the figures of the paper.
 func moreTables(ctx context.Context, w io.Writer, nets []*topo.Graph, o Options) error {
 	most := mostNetworks
 	if o.Topologies == "" {
@@ -56,7 +56,7 @@ func moreTables(ctx context.Context, w io.Writer, nets []*topo.Graph, o Options)
 	return nil
 }
 
-// churnTable plans networks, takes every tenth flow away, those that carry something among them, and replaces the plans
+// churnTable plans networks, and removes every tenth flow, also flows that carry items. It then replaces the plans
 // with more and more changes.
 func churnTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Options) error {
 	fmt.Fprintln(t, "churn\tflows used\tbound\tchanged\thad to\tsteps found\t")
@@ -116,8 +116,9 @@ func churnTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Options)
 	return ctx.Err()
 }
 
-// sizeTable makes capacities of the sizes of packets. A flow is either bulk, with packets that are mostly full, or voice,
-// with small ones; 200 packets of each are drawn. The percentile says in how many of them the telemetry has to fit.
+// sizeTable makes capacities of the sizes of packets. A flow is either bulk, with packets that are mostly full, or
+// voice, with small ones; 200 packets of each are drawn. The percentile is the share of them that must have room for
+// the telemetry.
 func sizeTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Options) error {
 	fmt.Fprintln(t, "class\tpercentile\tmean capacity\tcoverage\tleft out\tits bound\tflows used\tbound\thops\t")
 	for _, class := range []string{"bulk", "voice"} {
@@ -210,7 +211,7 @@ func costTable(ctx context.Context, t io.Writer, _ []*topo.Graph, o Options) err
 	return ctx.Err()
 }
 
-// ring makes a problem whose flows pass so many interfaces together.
+// ring makes a problem whose flows pass a number of interfaces together.
 func ring(passed int, seed uint64) *orchestrate.Problem {
 	r := rand.New(rand.NewPCG(seed, 4))
 	p := &orchestrate.Problem{}

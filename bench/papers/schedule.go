@@ -148,8 +148,7 @@ func fabric(kind string, size int) (*topo.Graph, error) {
 	return topo.LeafSpine(size, 2*size)
 }
 
-// scheduleChurn takes a tenth of the probes away that are sent, brings in those of a third cover, and allows more and more
-// changes.
+// scheduleChurn removes a tenth of the sent probes, adds those of a third cover, and allows more and more changes.
 func scheduleChurn(ctx context.Context, t io.Writer, o Options) error {
 	fmt.Fprintln(t, "topology\tprobes\tsent before\tchurn\tchanged\thad to\tsteps\tMB/s\tabove a new plan\tms\t")
 	for _, size := range shown(o, 1, 8, 16) {
@@ -199,7 +198,7 @@ func scheduleChurn(ctx context.Context, t io.Writer, o Options) error {
 	return nil
 }
 
-// walkThere takes the steps of a transition one after the other.
+// walkThere executes the steps of a transition one after the other.
 func walkThere(p *schedule.Problem, old, plan *schedule.Plan) error {
 	r, err := p.Resolve()
 	if err != nil {
@@ -210,8 +209,8 @@ func walkThere(p *schedule.Problem, old, plan *schedule.Plan) error {
 	return planner.Simulate(before, after, plan.Transition.Steps, capacity)
 }
 
-// scheduleSizes takes the mean over a second for every size, so that other work on the machine counts alike. A quick table takes it over
-// three runs.
+// scheduleSizes averages over a second for every size, so that other work on the machine counts alike. A quick table
+// averages over three runs.
 func scheduleSizes(ctx context.Context, t io.Writer, o Options) error {
 	fmt.Fprintln(t, "topology\tlinks\tprobes\tms\tµs a link\tcheck, µs a link\t")
 	for _, spines := range shown(o, 1, 22, 71, 224) {

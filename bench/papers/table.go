@@ -10,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/bench/harness"
 )
 
-// table prints a title, and below it in columns what fill writes: rows of cells that all end in a tab. Rows before an error are printed.
-// A table that is not asked for is left out.
+// table prints a title, and below it in columns the output of fill: rows of cells that all end in a tab. Rows before
+// an error are printed. A table that is not requested is left out.
 func (o Options) table(w io.Writer, title string, fill func(t io.Writer) error) error {
 	if len(o.Tables) > 0 && !slices.ContainsFunc(o.Tables, func(part string) bool { return strings.Contains(title, part) }) {
 		return nil

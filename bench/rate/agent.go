@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// AgentConfig says what is measured.
+// AgentConfig holds the parameters of the measurement.
 type AgentConfig struct {
 	Rounds int           // of every loop; medians are printed
 	Send   time.Duration // of a round of sending
@@ -48,7 +48,7 @@ type pair struct {
 	AgentP99  float64 `json:"agent_late_p99_us"`
 }
 
-// DefaultAgentConfig takes about half a minute.
+// DefaultAgentConfig is a measurement of about half a minute.
 func DefaultAgentConfig() AgentConfig {
 	return AgentConfig{Rounds: 5, Send: time.Second, wake: 2 * time.Second, Batch: 64}
 }

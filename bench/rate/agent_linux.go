@@ -126,10 +126,10 @@ var route = []int{1, 2, 3, 4}
 // numberAt is where a frame has the lower byte of its probe's number: in the source port of UDP.
 const numberAt = 14 + 2 + 2*4 + 2 + 20 + 1
 
-// digestLen is what a digest adds to a frame: the number of its key, and itself.
+// digestLen is the bytes that a digest adds to a frame: the number of its key, and itself.
 const digestLen = 4 + 8
 
-// exampleFrame is what the agent sends.
+// exampleFrame is a frame of the agent.
 func exampleFrame(p *probe.Plan, number uint32) ([]byte, error) {
 	own := netip.MustParseAddr("10.0.0.1")
 	e := probe.Ends{From: own, To: own, Mark: 27}
@@ -205,7 +205,8 @@ func agentSends(ctx context.Context, cfg *AgentConfig) (rate float64, err error)
 	return rate, err
 }
 
-// agentRuns runs an agent with so many probes for a time, and returns how many it sent in which part of that.
+// agentRuns runs an agent with a number of probes for a time. It returns the number of sent frames, and the part of
+// the time in which they were sent.
 func agentRuns(ctx context.Context, cfg *AgentConfig, probes int, interval, d time.Duration, report func(n uint64, d time.Duration)) error {
 	c := agent.DefaultConfig()
 	c.Name, c.Interface, c.BatchSize = "a", "host0", cfg.Batch

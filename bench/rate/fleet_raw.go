@@ -20,7 +20,7 @@ import (
 	sinkkafka "github.com/hopscope/hopscope/sink/kafka"
 )
 
-// rawConfig says what is measured.
+// rawConfig holds the parameters of the measurement.
 type rawConfig struct {
 	Brokers []string
 	Reports int // of a run
@@ -37,7 +37,7 @@ type RawResult struct {
 	Ours, Library []float64 // reports a second, by round
 	Bytes         float64   // a report of hopscope, in Kafka
 	LibraryBytes  float64
-	// CPU time of this process a report, in ns, without the broker's: what other work on the machine does not change.
+	// CPU time of this process a report, in ns, without the broker's. Other work on the machine does not change it.
 	CPU, LibraryCPU []float64
 }
 
@@ -247,7 +247,7 @@ func give(ctx context.Context, out chan<- message, m message) error {
 	}
 }
 
-// produceOurs is what a collector does: a Diverter shares the reports out by their flows.
+// produceOurs works like a collector: a Diverter distributes the reports by their flows.
 func (r *rawRun) produceOurs(ctx context.Context, out chan<- message) error {
 	d := sinkkafka.NewDiverter(sinkkafka.DivertConfig{
 		Reports: "all", From: "bench", Boot: 1, Key: decode.NewHashKey(1), Slices: rawPartitions, Window: rawWindow,

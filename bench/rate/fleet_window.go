@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// windowConfig says what a window of each collector is like.
+// windowConfig holds the parameters of each collector's windows.
 type windowConfig struct {
 	Collectors int
 	Flows      int
@@ -40,7 +40,7 @@ type WindowResult struct {
 	MergedWindowSize int // bytes of the records of the merged slices
 }
 
-// Window measures what windows cost.
+// Window measures the cost of windows.
 func Window(cfg windowConfig) (r WindowResult, err error) {
 	base := DefaultPipelineConfig(cfg.Flows)
 	base.Reports = cfg.Reports
@@ -112,7 +112,7 @@ func Window(cfg windowConfig) (r WindowResult, err error) {
 
 type mergedWindow struct{ hops, bytes int }
 
-// round lets mergers read the records of all collectors, and an assembler what they made of them.
+// round runs mergers on the records of all collectors, and an assembler on the mergers' records.
 func round(cfg *windowConfig, logs [][]fleet.Record, limits window.Limits, end int64) (merge, assemble time.Duration, w mergedWindow, err error) {
 	codec := fleet.NewCodec(0, window.Limits{})
 	a, err := fleet.NewAssembler(fleet.Options{Slices: cfg.slices, Window: int64(cfg.length), Limits: wide(limits)})

@@ -15,7 +15,7 @@ import (
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
-// PipelineConfig says what is measured.
+// PipelineConfig holds the parameters of the measurement.
 type PipelineConfig struct {
 	Flows   int    // distinct ones, chosen at random for every report
 	ports   int    // of the switches of the fat-tree, even

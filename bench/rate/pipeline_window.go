@@ -2,7 +2,7 @@ package rate
 
 import "github.com/hopscope/hopscope/inference/window"
 
-// pipelineWindow returns what one collector sees of a window of cfg.Reports reports, and what each of its flows and hops is.
+// pipelineWindow returns one collector's partial window of cfg.Reports reports, and the keys of its flows and hops.
 func pipelineWindow(cfg PipelineConfig) (*window.Partial, error) {
 	p, err := newPipelineRun(cfg)
 	if err != nil {

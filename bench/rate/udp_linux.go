@@ -26,15 +26,15 @@ const (
 	roleReceiver = "receiver"
 )
 
-// UDP measures what one core receives over UDP: the highest rate without loss, and what is left of it in a flood. Its zero value has no
-// settings: [UDP.Flags] gives them.
+// UDP measures the rate of one core over UDP: the highest one without loss, and the rest of it in a flood. Its zero
+// value has no settings: [UDP.Flags] sets them.
 //
 // Receivers are processes of their own, pinned to one CPU together with the kernel's side of receiving; the sender has the
 // other CPU. They are compared in rounds, one after the other, and the median of the rounds is printed.
 //
-// The loopback interface delivers on the CPU of the sender. The kernel's work is to be on the receiver's CPU, as with a
-// network card whose interrupts go there. So the benchmark makes a network namespace of its own and turns on receive
-// packet steering (RPS) in it. That takes root. Nothing outside the namespace is changed.
+// The loopback interface delivers on the CPU of the sender. The kernel's work is to be on the receiver's CPU, as with
+// a network card whose interrupts go there. So the benchmark makes a network namespace of its own and turns on
+// receive packet steering (RPS) in it. That requires root. Nothing outside the namespace is changed.
 //
 // Lost is sent minus received; it is checked against the kernel's own counters (drops of the socket, and of the CPU's
 // backlog queue in /proc/net/softnet_stat).
@@ -82,7 +82,7 @@ func (o *UDP) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.profile, "cpuprofile", "", "write a CPU profile of the last receiver to this file")
 }
 
-// Check finds what is wrong with the settings. It reads no file.
+// Check returns an error of the settings. It reads no file.
 func (o *UDP) Check() (err error) {
 	var names []string
 	for _, r := range receivers {
@@ -149,13 +149,13 @@ func parseRates(s string) (out []float64, err error) {
 	return out, nil
 }
 
-// UDPResult is what all receivers did in all rounds.
+// UDPResult is the results of all receivers in all rounds.
 type UDPResult struct {
 	Rounds []result `json:"rounds"`
 	of     *UDP
 }
 
-// result is what one receiver did in one round.
+// result is the result of one receiver in one round.
 type result struct {
 	Receiver string  `json:"receiver"`
 	Round    int     `json:"round"`
@@ -164,7 +164,7 @@ type result struct {
 	Floods   []trial `json:"floods"`
 }
 
-// measure runs all rounds. On an error it gives what it has.
+// measure runs all rounds. On an error it returns the results so far.
 func measure(ctx context.Context, o *UDP) (all []result, err error) {
 	for round := range o.rounds {
 		for _, name := range o.receivers {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// UDP measures what one core receives over UDP, on Linux alone.
+// UDP measures the rate of one core over UDP, on Linux alone.
 type UDP struct{}
 
 // Flags declares nothing.

@@ -20,7 +20,7 @@ import (
 	"github.com/hopscope/hopscope/ingest/udp"
 )
 
-// receiver is one way to receive. It counts what it received until its process ends.
+// receiver is one way to receive. It counts its datagrams until its process ends.
 type receiver struct {
 	name, text string
 	run        func(ctx context.Context, o receiverOptions, count *atomic.Uint64, listening func(netip.AddrPort)) error
@@ -111,7 +111,7 @@ func serve() error {
 	}
 }
 
-// runSource makes a receiver of ingest/udp and what is to happen with a batch.
+// runSource makes a receiver of ingest/udp and a function for its batches.
 func runSource(build func(receiverOptions) (func(*ingest.Batch), error), change func(*udp.Config)) func(context.Context, receiverOptions, *atomic.Uint64, func(netip.AddrPort)) error {
 	return func(ctx context.Context, o receiverOptions, count *atomic.Uint64, listening func(netip.AddrPort)) error {
 		change(&o.UDP)
@@ -134,7 +134,8 @@ func runSource(build func(receiverOptions) (func(*ingest.Batch), error), change 
 	}
 }
 
-// turnAway opens a socket that turns all datagrams away, where a ring takes them: the kernel answers none of them.
+// turnAway opens a socket that refuses all datagrams while a ring receives them, so that the kernel answers none of
+// them.
 func turnAway(ctx context.Context, o receiverOptions) (to netip.AddrPort, c *net.UDPConn, err error) {
 	none := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K}}
 	c, err = listen(ctx, o, func(a netip.AddrPort) { to = a }, func(fd int) error {

@@ -101,7 +101,7 @@ func (t *target) stop() error {
 	return nil
 }
 
-// counters is what is known about a receiver at a moment.
+// counters is the state of a receiver at a moment.
 type counters struct {
 	received uint64
 	socket   socketCounters

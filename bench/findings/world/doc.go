@@ -11,9 +11,9 @@
 //
 // # Truth
 //
-// A [Scenario] is a text of a few lines: the network, how it reports, what happens, and what may be named. Names of
-// nodes, numbers of nodes and interfaces, flows and loads differ by seed. The judge runs the program's own decoders,
-// shards and detectors in virtual time. It reads the list of open causes in the order of the page.
+// A [Scenario] is a text of a few lines: the network, its reports, the events, and the elements that may be named.
+// Names of nodes, numbers of nodes and interfaces, flows and loads differ by seed. The judge runs the program's own
+// decoders, shards and detectors in virtual time. It reads the list of open causes in the order of the page.
 //
 // A cause is false if its element is healthy. Healthy elements may not be named, and no event of the simulator
 // touches them in a kind that fits (loads that changed, flows that moved). Causes that are marked as learning do not

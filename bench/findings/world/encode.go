@@ -5,10 +5,10 @@ import (
 	"net/netip"
 )
 
-// The encoder writes report datagrams as the pages of the formats describe them: telemetry reports 0.5, 1.0 and 2.0 with INT 1.0 and 2.1
-// inside. It knows no type of the decoders.
+// The encoder writes report datagrams as the pages of the formats describe them: telemetry reports 0.5, 1.0 and 2.0
+// with INT 1.0 and 2.1 inside. It uses no type of the decoders.
 
-// record is what one node says of one packet, with times of its clock in ns.
+// record is the metadata of one node about one packet, with times of its clock in ns.
 type record struct {
 	node, in, out  uint32
 	latency, queue uint32
@@ -18,7 +18,7 @@ type record struct {
 	load           uint32 // hundredths of a percent
 }
 
-// header is what a packet has of its own.
+// header is the packet's own headers.
 type header struct {
 	src, dst         netip.Addr
 	proto            uint8
@@ -31,7 +31,7 @@ var be = binary.BigEndian
 
 const intPort = 17768
 
-// ipv4 writes the two headers and what stands behind them. tos is the whole byte.
+// ipv4 writes the two headers and the bytes behind them. tos is the whole byte.
 func (h *header) ipv4(b []byte, tos uint8, dstPort uint16, inside []byte) []byte {
 	const payload = 8
 	l4 := 8
@@ -158,7 +158,7 @@ func padded(p []byte) []byte {
 	return p
 }
 
-// report20 adds what a node says of a packet, of its own or as a drop with a reason.
+// report20 adds a node's report about a packet, of its own hop or as a drop with a reason.
 func report20(b []byte, flags byte, r *record, reason int, packet []byte) []byte {
 	packet = padded(packet)
 	var md []byte

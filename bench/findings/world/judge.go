@@ -53,7 +53,7 @@ func (s *Scenario) alternatives() bool { return len(s.truth) > max(len(s.faults)
 // severityRight reports whether the severity is that of the truth.
 func (o *Outcome) severityRight() bool { return o.Listed && (o.Want == "any" || o.Want == o.Severity) }
 
-// judge looks at the findings of one world.
+// judge judges the findings of one world.
 type judge struct {
 	x           *world
 	all         map[uint64]*inference.Finding // as published last
@@ -310,8 +310,8 @@ func (j *judge) bundle(f *inference.Finding) bool {
 	})
 }
 
-// conditional reports whether a loss is found at a node whose reports, or whose packets' names, changed: such a statement counts them
-// in.
+// conditional reports whether a loss is found at a node whose reports, or whose packets' names, changed. Such a
+// finding includes the change.
 func (j *judge) conditional(f *inference.Finding) bool {
 	if f.Kind != inference.PacketLoss || f.Element.Kind == inference.LinkElement || f.Element.Kind == inference.FlowElement {
 		return false
@@ -332,7 +332,7 @@ func (j *judge) around(f *inference.Finding) bool {
 	})
 }
 
-// touched reports whether something happens to what a finding names, of a kind that fits.
+// touched reports whether an event of a fitting kind touches the element of a finding.
 func (j *judge) touched(f *inference.Finding) bool {
 	for i := range j.x.s.touched {
 		if j.names(f, &j.x.s.touched[i]) {

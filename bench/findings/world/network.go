@@ -61,7 +61,7 @@ const (
 	maxLag   = 8
 )
 
-// shape says which network it is.
+// shape is the kind of network.
 type shape struct {
 	kind                       string
 	leaves, spines, hosts, lag int
@@ -127,7 +127,7 @@ func (s *shape) build() *network {
 	return n
 }
 
-// number draws what a seed decides.
+// number draws the values that depend on the seed.
 func (n *network) number(s *shape, r *rand.Rand) {
 	ids := r.Perm(200)
 	for i := range n.nodes {

@@ -45,7 +45,7 @@ func newPipeline() (*pipeline, error) {
 	}, nil
 }
 
-// datagram counts what comes in at a time, in ns.
+// datagram counts a datagram that arrives at a time, in ns.
 func (p *pipeline) datagram(d *datagram, at int64) {
 	before := len(p.batch.Reports)
 	p.decoder.Datagram(&p.batch, decode.AddrFrom(d.from), d.payload, at)

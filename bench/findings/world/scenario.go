@@ -39,7 +39,7 @@ type reporting struct {
 	sources, drops bool
 }
 
-// traffic is what is sampled.
+// traffic is the sampled traffic.
 type traffic struct {
 	flows   int
 	packets float64 // that are sampled in a window, of all flows
@@ -72,7 +72,7 @@ type fault struct {
 	opt         map[string]float64
 }
 
-// Limits of what a scenario may ask for, which bound time and memory.
+// Limits of a scenario, which bound time and memory.
 const (
 	maxLines   = 200
 	maxWindows = 2000
@@ -111,7 +111,8 @@ type parser struct {
 	has map[string]bool
 }
 
-// Parse reads a scenario: one, or two where a line "real" begins what happens beside a benign change. Errors name the line.
+// Parse reads a scenario. These are two if a line "real" begins the events beside a benign change. Errors name the
+// line.
 func Parse(name, text string) ([]Scenario, error) {
 	p := &parser{has: map[string]bool{}}
 	p.s = Scenario{
@@ -395,7 +396,8 @@ func (p *parser) hasFlow(name string) error {
 	return nil
 }
 
-// verb is what can happen: at what, and with which options. at is p(ort), l(ink), n(ode), a(ll), h(ost), f(low): one of them is enough.
+// verb is a kind of event, with its places and its options. at is p(ort), l(ink), n(ode), a(ll), h(ost), f(low): one
+// of them is enough.
 type verb struct {
 	at   string
 	also string // a second word: l, h or f; "" for none
@@ -533,7 +535,7 @@ func (p *parser) place(f *fault, at, text string) (err error) {
 	return err
 }
 
-// element reads what a truth names.
+// element reads the element that a truth names.
 func (p *parser) element(args []string) (t truth, err error) {
 	t = truth{node: -1, peer: -1, port: -1}
 	if len(args) == 0 {

@@ -25,7 +25,7 @@ type flow struct {
 	order    int     // in the heap, for equal times
 }
 
-// datagram is what an exporter sent.
+// datagram is a datagram that an exporter sent.
 type datagram struct {
 	at      float64
 	from    netip.Addr
@@ -55,7 +55,7 @@ type world struct {
 	packet  []byte
 	stuckAt map[int]record // by port
 
-	// The truth of what is touched.
+	// The truth about touched elements.
 	before    []float64 // loads of ports
 	changed   []bool    // ports whose load or behaviour changed
 	passed    []bool    // ports on the way of flows that something happened to
@@ -100,7 +100,7 @@ func newWorld(s *Scenario, seed uint64) *world {
 	return x
 }
 
-// place sorts what happens by where it does, and notes when routes change.
+// place sorts events by their places, and records when routes change.
 func (x *world) place() {
 	for i := range x.s.faults {
 		f := &x.s.faults[i]
@@ -251,7 +251,7 @@ func (x *world) scale() {
 	}
 }
 
-// loads counts what flows bring to ports.
+// loads adds up the traffic of flows at ports.
 func (x *world) loads() {
 	for i := range x.net.ports {
 		x.net.ports[i].flows = 0
@@ -435,7 +435,7 @@ func (x *world) renewFlows() {
 	}
 }
 
-// mark notes what is touched by what happens now.
+// mark records the elements that current events touch.
 func (x *world) mark() {
 	t := x.now - 1e-6
 	for i := range x.s.faults {

@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/bench/harness"
 )
 
-// Options say what is run.
+// Options choose the runs.
 type Options struct {
 	Seed     uint64
 	Seeds    int
@@ -206,7 +206,7 @@ func (r *Result) print(out io.Writer, o Options) error {
 	return nil
 }
 
-// printWorst lists runs by what was said against the truth.
+// printWorst lists runs by their findings against the truth.
 func (r *Result) printWorst(out io.Writer) {
 	for _, o := range r.Outcomes {
 		if (o.Named || o.Benign) && o.severityRight() == !o.Benign && len(o.False)+len(o.InQuiet) == 0 || o.Benign && len(o.False)+len(o.InQuiet) == 0 {

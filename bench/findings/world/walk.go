@@ -13,7 +13,7 @@ const (
 	denied     = 80
 )
 
-// occasion is what makes a switch report.
+// occasion is the reason why a switch reports.
 type occasion uint8
 
 const (
@@ -22,7 +22,7 @@ const (
 	event                   // a drop
 )
 
-// walk takes one sampled packet through the network.
+// walk moves one sampled packet through the network.
 func (x *world) walk(f *flow, t float64) {
 	n := x.net
 	head := f.head
@@ -50,7 +50,7 @@ func (x *world) walk(f *flow, t float64) {
 			break
 		}
 		in = n.ports[n.ports[p].back].number
-		// A loop takes the packet back over the port for a few rounds, until it expires or gets out.
+		// A loop returns the packet over the port for a few rounds, until it expires or gets out.
 		for _, e := range x.atPort[p] {
 			if e.verb != "loop" || !e.active(t) || e.port != p || n.ports[e.other].node != n.ports[f.to].node || float64(mix(f.hash^7)%1000) >= 1000*e.opt["share"] {
 				continue
@@ -72,7 +72,7 @@ func (x *world) walk(f *flow, t float64) {
 	x.arrive(f, &head, t, cut)
 }
 
-// hop takes a packet through a node and over the port by which it leaves. It is false if the packet ends there.
+// hop moves a packet through a node and its egress port. It returns false if the packet ends there.
 func (x *world) hop(f *flow, head *header, p int, t float64, in uint32) (float64, bool) {
 	n := x.net
 	q := &n.ports[p]
@@ -222,7 +222,7 @@ func (x *world) pressed(p int, t float64) float64 {
 	return 0
 }
 
-// spoil changes what a node says where it lies.
+// spoil changes the values that a node reports falsely.
 func (x *world) spoil(p int, hopRecord *record, t float64) {
 	for _, e := range x.atNode[x.net.ports[p].node] {
 		if !e.active(t) {
@@ -241,7 +241,7 @@ func (x *world) spoil(p int, hopRecord *record, t float64) {
 	}
 }
 
-// clock is what a node's clock shows, in ns.
+// clock is the time of a node's clock, in ns.
 func (x *world) clock(node int, t float64) uint64 {
 	c := x.net.nodes[node].clock
 	shown := t + c.offset + c.drift*(t+float64(x.s.quiet)*x.s.Window)
@@ -286,7 +286,7 @@ func (x *world) arrive(f *flow, head *header, t float64, cut bool) {
 	}
 }
 
-// drop ends a packet where the switch knows it.
+// drop ends a packet whose loss the switch detects.
 func (x *world) drop(node int, t float64, head *header, hopRecord record, reason int) {
 	x.dropped[node] = true
 	if !x.s.report.drops {

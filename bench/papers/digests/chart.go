@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/bench/harness"
 )
 
-// Chart is a plot of lines, drawn as SVG that stands alone.
+// Chart is a plot of lines, drawn as self-contained SVG.
 type Chart struct {
 	File   string // without extension
 	Title  string
@@ -56,7 +56,7 @@ func (a *axis) at(v float64) float64 {
 	return a.from + (v-low)/(high-low)*(a.to-a.from)
 }
 
-// ticks are about six round values, or for logarithms the powers of ten and what is between.
+// ticks are about six round values, or for logarithms the powers of ten and values between.
 func (a *axis) ticks() []float64 {
 	var t []float64
 	if a.log {

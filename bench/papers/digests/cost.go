@@ -18,7 +18,7 @@ import (
 // costFlows is how many flows the memory table holds, unless runs are asked for that are fewer than a hundredth of it.
 const costFlows = 1_000_000
 
-// costScheme is what the cost tables decode: two digests of 8 bits.
+// costScheme is the scheme of the cost tables: two digests of 8 bits.
 func (b *bench) costScheme(d int) (*pint.Scheme, error) {
 	c := pint.Hybrid(8, d)
 	c.Seed, c.Instances = uint32(b.o.Seed), 2

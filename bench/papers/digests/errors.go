@@ -52,7 +52,7 @@ func (b *bench) errors() error {
 	return nil
 }
 
-// errorName is what a row is asked for by.
+// errorName is the name by which a row is requested.
 func errorName(n *network, k *knowledge, e *mapError) string {
 	return n.name + ", " + strings.TrimPrefix(strings.TrimPrefix(k.name, "ours, and "), "the ") + ": " + e.name
 }
@@ -216,7 +216,7 @@ func mapOf(n *network, k knowledge, scheme *pint.Scheme) prior.Config {
 	return prior.Config{Scheme: scheme, Nodes: n.nodes(), Links: n.links(), Routing: k.routing}
 }
 
-// errorRow follows flows that meet an error. The model of the map without one is used where the map is not what is wrong.
+// errorRow follows flows that meet an error. If the map is right, the model of the map without an error is used.
 func (b *bench) errorRow(n *network, k knowledge, e *mapError, right *prior.Model) (*errorRuns, error) {
 	flows := b.o.Runs
 	if flows == 0 {

@@ -10,7 +10,7 @@ import (
 // warmFlows is how many flows a tracer has seen that is not fresh.
 const warmFlows = 20_000
 
-// certainTable measures how many digests it takes until a path is published, and until it has no mark.
+// certainTable measures the number of digests until a path is published, and until it has no mark.
 func (b *bench) certainTable(n *network) error {
 	t := table{
 		Title:   fmt.Sprintf("Packets until a path is told, and until it has no mark, %s, 2 × 8 bits", n.name),
@@ -39,7 +39,7 @@ func (b *bench) certainTable(n *network) error {
 	return nil
 }
 
-// certainAt follows flows of one tracer that has seen so many others. A fresh one sees no other flow.
+// certainAt follows flows of one tracer after a number of others. A fresh one has no other flow.
 func (b *bench) certainAt(n *network, k knowledge, hops, warm, runs int) (published, certain []int, err error) {
 	scheme, err := errorScheme(b.o.Seed)
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"github.com/hopscope/hopscope/bench/harness"
 )
 
-// Options says how the figures of PINT (R. Ben Basat et al., SIGCOMM 2020) are made again.
+// Options choose how the figures of PINT (R. Ben Basat et al., SIGCOMM 2020) are reproduced.
 type Options struct {
 	Seed uint64
-	// Runs is the number of repetitions of each point; 0 means 10 000, less where a run is long, which the table says. The result
-	// depends on Seed and Runs alone, not on how many cores there are.
+	// Runs is the number of repetitions of each point. 0 means 10 000, or fewer if a run is long, as the table
+	// states. The result depends on Seed and Runs alone, not on the number of cores.
 	Runs     int
 	Rows     []string           // of the figure errors: only rows whose name contains one of these; none for all
 	Progress func(point string) // called when a point begins; may be nil
@@ -41,7 +41,7 @@ var figures = []struct {
 	{"errors", (*bench).errors},
 }
 
-// Figures are the names that [Make] takes.
+// Figures are the names that [Make] accepts.
 func Figures() []string {
 	var names []string
 	for _, f := range figures {
@@ -168,7 +168,7 @@ func meanInterval(v []float64) interval {
 	return interval{Value: mean, Low: mean - half, High: mean + half}
 }
 
-// orderStatistic is a quantile and takes the confidence interval from the order statistics, whose ranks are binomial.
+// orderStatistic is a quantile with the confidence interval of the order statistics, whose ranks are binomial.
 func orderStatistic(sorted []int, q float64) interval {
 	n := float64(len(sorted))
 	half := 1.96 * math.Sqrt(n*q*(1-q))

@@ -37,7 +37,7 @@ type flowText struct {
 	Digests []digestText `json:"digests"`
 }
 
-// digestText is what one digest of a packet is, and what it could have been.
+// digestText is one digest of a packet, and its possible values.
 type digestText struct {
 	Writers []int  `json:"writers"` // hops that wrote, from 0; the digest is the XOR of the hashes of their switches
 	Digest  uint32 `json:"digest"`
@@ -86,7 +86,7 @@ func questions(o Options, seconds float64) (list []*question, err error) {
 	return list, nil
 }
 
-// draw are the random numbers of a flow. What is drawn first is its path, then the id of each packet.
+// draw are the random numbers of a flow. Its path is drawn first, then the id of each packet.
 func (q *question) draw(flow int) (*rand.Rand, []uint32) {
 	h := fnv.New64a()
 	io.WriteString(h, q.Name)
@@ -201,8 +201,8 @@ func WriteQuestions(dir string, o Options, seconds float64) error {
 	return harness.Write(dir, slices.Values(asked))
 }
 
-// ForeignTable lets a foreign program decode digests, and prints which paths it names beside those that PINT's decoder and ours know after
-// the same packets. An answer that is none has a line that says why.
+// ForeignTable runs a foreign program to decode digests. It prints its paths beside those that PINT's decoder and
+// ours find after the same packets. An invalid answer has a line with the reason.
 func ForeignTable(ctx context.Context, w io.Writer, p *harness.Program, o Options) (err error) {
 	list, err := questions(o, p.Limit.Seconds())
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/sketches/kll"
 )
 
-// Figure 9 takes paths of a fat-tree, packets by the hundred, and 500 packets for sketches of different sizes.
+// Figure 9 has paths of a fat-tree, packets by the hundred, and 500 packets for sketches of different sizes.
 const (
 	latencyHops    = 5
 	sketchedAt     = 500
@@ -27,7 +27,8 @@ type latencyLoad struct {
 	draw       func(dst []uint64, r *rand.Rand)
 }
 
-// latencyLoads stand in for the paper's simulations of HPCC with flows of web search and Hadoop: heavy tails without and with bursts.
+// latencyLoads replace the paper's simulations of HPCC with flows of web search and Hadoop: heavy tails without and
+// with bursts.
 var latencyLoads = []latencyLoad{
 	{"lognormal", "1 µs and a lognormal queue, median 2 to 20 µs by hop, σ = 1", func(dst []uint64, r *rand.Rand) {
 		median := 2000 * math.Pow(10, r.Float64())
@@ -268,7 +269,7 @@ func latencyCode(bits int) (*pint.Levels, error) {
 	return pint.NewCode(pint.CodeConfig{Bits: bits, Unit: latencyUnit, Max: latencyMax})
 }
 
-// latencyRun is what runs of one worker share.
+// latencyRun is the shared state of one worker's runs.
 type latencyRun struct {
 	load     latencyLoad
 	scheme   *pint.Scheme
@@ -340,7 +341,8 @@ func rank(sorted []uint64, q float64) float64 {
 	return float64(sorted[max(int(math.Ceil(q*float64(len(sorted)))), 1)-1])
 }
 
-// codeErrors measures what compression does to values: randomised rounding keeps their mean, rounding to the nearest does not.
+// codeErrors measures the errors of compressed values. Randomised rounding keeps their mean, rounding to the nearest
+// does not.
 func (b *bench) codeErrors() error {
 	t := table{
 		Title:   "Figure 9: codes of latencies, error of one value",

@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// loopBatch is how many packets a run of the loops table takes: alarms are too rare to count them by the packet.
+// loopBatch is the number of packets in a run of the loops table: alarms are too rare to count them by the packet.
 const loopBatch = 4000
 
 // loops measures Algorithm 2. It counts false alarms on paths without a loop, whose switches all differ. It also
@@ -114,8 +114,8 @@ func expectedAlarms(l *pint.Loops, hops int) float64 {
 	return sum * math.Pow(2, -float64(l.Bits*(l.T+1)))
 }
 
-// printedStep is Algorithm 2 as it is printed: the digest of a packet that has counted is no longer changed. What a hop does to one that has not is
-// what [pint.Loops.Step] does.
+// printedStep is Algorithm 2 as it is printed: the digest of a packet that has counted is no longer changed. For
+// other packets a hop does the same as [pint.Loops.Step].
 func printedStep(l *pint.Loops) func(digest uint64, id uint32, hop int, node uint32) (uint64, bool) {
 	fresh := pint.Loops{Hash: l.Hash, Seed: l.Seed, Bits: l.Bits, T: 1} // counts at most once, and says whether it matched
 	return func(digest uint64, id uint32, hop int, node uint32) (uint64, bool) {

@@ -36,7 +36,7 @@ var mixPath = pint.Config{Tau: 0.75, P: []float64{0.5}}
 // mixWidths are ways to use 8 bits for the path.
 var mixWidths = []querymix.Width{{Bits: 8, Instances: 1}, {Bits: 4, Instances: 2}, {Bits: 2, Instances: 4}, {Bits: 1, Instances: 8}}
 
-// mixed is what a plan achieves in one run.
+// mixed is the result of a plan in one run.
 type mixed struct {
 	packets     float64    // until the path is known
 	wrong       bool       // the path
@@ -44,7 +44,7 @@ type mixed struct {
 	utilisation float64    // error of the bottleneck's, as last published, on average over packets
 }
 
-// mixBench has what all plans share.
+// mixBench is the shared state of all plans.
 type mixBench struct {
 	*bench
 	network *network
@@ -248,8 +248,8 @@ func (m *mixBench) byHand(w querymix.Width) (*pint.Plan, error) {
 	return p, p.Validate()
 }
 
-// automatic is the plan of planner/querymix, which chooses among widths. The path is wanted within so many packets, or as soon
-// as can be if that is 0.
+// automatic is the plan of planner/querymix, which chooses among widths. The path is wanted within a number of
+// packets, or as soon as possible if that is 0.
 func (m *mixBench) automatic(widths []querymix.Width, within float64) (*pint.Plan, error) {
 	problem := &querymix.Problem{Bits: mixBits, Seed: uint32(m.o.Seed), Queries: []querymix.Query{
 		{Name: pathQuery, Value: "node", Aggregation: querymix.Static, Hops: latencyHops, Nodes: m.network.graph.NumNodes(),
@@ -399,7 +399,7 @@ func (f *mixFlow) read(q *pint.Query, tracer *pathtrace.Tracer, id uint32, part 
 	}
 }
 
-// result compares with what was sent.
+// result compares the answers with the sent values.
 func (f *mixFlow) result() mixed {
 	for qi, q := range latencyQuantiles {
 		f.decoded.latency[qi] = quantileError(f.values[:], q, f.pool)

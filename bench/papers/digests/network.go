@@ -33,7 +33,7 @@ func readNetwork(name, file string) (*network, error) {
 	return newNetwork(name, g), nil
 }
 
-// newNetwork finds all shortest paths, in hops. Paths begin and end at edge switches if the topology has such.
+// newNetwork finds all shortest paths, in hops. Paths begin and end at edge switches if the topology has any.
 func newNetwork(name string, g *topo.Graph) *network {
 	n := &network{name: name, graph: g}
 	ends := n.ends()

@@ -17,7 +17,7 @@ type ourTracer struct {
 	own    bool // the path's switches are the candidates
 }
 
-// knowledge is what the decoder knows besides the digests.
+// knowledge is the decoder's knowledge besides the digests.
 type knowledge struct {
 	name    string
 	own     bool // the candidates are the path's switches; all otherwise

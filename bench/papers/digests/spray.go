@@ -115,7 +115,7 @@ func (b *bench) sprayRow(t *table, n *network, c sprayCase, bits, instances int)
 	return nil
 }
 
-// wilson is the share of so many runs in percent, with the interval of Wilson.
+// wilson is a share of runs in percent, with the interval of Wilson.
 func wilson(k, of int) interval {
 	const z = 1.96
 	n, p := float64(of), float64(k)/float64(of)

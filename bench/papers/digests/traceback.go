@@ -7,11 +7,11 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// tracer finds a path from marked packets. It makes the packets, too, because schemes differ in what they mark.
+// tracer finds a path from marked packets. It makes the packets, too, because schemes differ in their marks.
 type tracer interface {
 	// begin forgets everything; the packets now come over this path.
 	begin(path []uint32) error
-	// packet takes one packet and reports whether the path is known, and if so which it is.
+	// packet reads one packet and returns the path, if it is known.
 	packet(r *rand.Rand) (path []uint32, done bool)
 }
 
@@ -129,9 +129,9 @@ func (t *pintTracer) settle(i int) {
 // IP traceback", SIGCOMM 2000). A packet carries one of 8 fragments, of 8 bits each, of an edge's address interleaved
 // with its hash. Another 8 bits are the number of the fragment and the distance.
 //
-// Improved as in PINT's evaluation: the marking switch is drawn by reservoir sampling, so that far switches mark as many
-// packets as near ones. Read in its favour: one flow, so that fragments are never combined wrongly; the distance is
-// known although its 5 bits end at 31.
+// Improved as in PINT's evaluation: the marking switch is drawn by reservoir sampling, so that far switches mark as
+// many packets as near ones. Readings in its favour: there is one flow, so that fragments are never combined wrongly,
+// and the distance is known although its 5 bits end at 31.
 type ppmTracer struct {
 	fragments int
 	path      []uint32

@@ -28,10 +28,10 @@ type traced struct {
 	wrong   bool
 }
 
-// giveUp is when a path counts as not found.
+// giveUp is the number of packets after which a path counts as not found.
 const giveUp = 100_000
 
-// tracing makes figure 10: how many packets it takes until a path is known.
+// tracing makes figure 10: the number of packets until a path is known.
 func (b *bench) tracing() error {
 	kdl, err := readNetwork("Kentucky Datalink", "kdl.txt")
 	if err != nil {

@@ -108,7 +108,7 @@ func (i *Item) write(b *strings.Builder, read Read) (State, error) {
 	return state, nil
 }
 
-// span writes what a figure can be.
+// span writes the possible values of a figure.
 func span(low, high float64) string {
 	switch {
 	case math.IsInf(high, 1):

@@ -36,7 +36,7 @@ type Item struct {
 	Note   string // what else has to be known of it
 }
 
-// State says what became of an item.
+// State is the state of an item's reproduction.
 type State string
 
 // States of items. Of one with values, those and the files decide.
@@ -57,8 +57,8 @@ type Value struct {
 	At        At
 }
 
-// At says where ours is: a column of a row of a table of a file, divided by Over, or less what is at Less. The table is the one whose title
-// holds Table, and the row the one whose first cells are Row.
+// At is the place of our figure: a column of a row of a table of a file, divided by that at Over, or less that at
+// Less. The table is the one whose title holds Table, and the row the one whose first cells are Row.
 type At struct {
 	File, Table, Row, Column string
 	Over, Less               *At
@@ -79,7 +79,7 @@ func Command(file string) string {
 	return ""
 }
 
-// Read gives the result of a file of bench/results, or an error that is fs.ErrNotExist.
+// Read returns the result of a file of bench/results, or an error that is fs.ErrNotExist.
 type Read func(file string) (*harness.Result, error)
 
 // Ours returns the text at a place.
@@ -158,7 +158,7 @@ func number(cell any) (float64, error) {
 	return 0, fmt.Errorf("%v is no number", cell)
 }
 
-// Within reports whether a figure is what the published one can be.
+// Within reports whether a figure is a possible value of the published one.
 func (v *Value) Within(ours float64) bool { return ours >= v.Low && ours <= v.High }
 
 // Judge returns the state of an item, and the figures of its values: NaN if its file is missing.
