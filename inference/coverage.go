@@ -42,7 +42,7 @@ type Coverage struct {
 	Times      uint64        // half of the Few would have twice MinRecords in windows so many times as long; 0 without any
 }
 
-// Enough returns a sufficient length of windows. In half of those with too few records now, it gives twice as many
+// Enough returns a sufficient length of windows. Half of those with too few records now would have twice as many
 // records as are enough, since numbers of records vary. It is 0 without any such window, and if the length would be
 // more than an hour.
 func (c *Coverage) Enough() time.Duration {

@@ -45,8 +45,8 @@ func ParseElementKind(s string) (ElementKind, error) {
 	return parseName(s, "kind of element", ElementKinds())
 }
 
-// Element is the subject of a finding: a part of the network, or of what reports about it. Elements that mean the same
-// are equal, as long as they are made by the functions here. The zero value is no element.
+// Element is the subject of a finding: a part of the network or of its exporters. Equal elements have the same meaning,
+// as long as they are made by the functions here. The zero value is no element.
 type Element struct {
 	Kind     ElementKind
 	Node     uint32         // the node; of a link the lesser of both; of an exporter and of a route that of the first hop
@@ -63,7 +63,7 @@ type Element struct {
 // ElementOfNode is a whole node.
 func ElementOfNode(node uint32) Element { return Element{Kind: NodeElement, Node: node} }
 
-// ElementOfHop is the interface by which packets leave a node, or the node where it did not say which.
+// ElementOfHop returns the interface by which packets leave a node, or the node if it did not name the interface.
 func ElementOfHop(h HopKey) Element {
 	switch {
 	case h.Other:
@@ -101,7 +101,7 @@ func ElementOfExporter(k ExporterKey) Element {
 // ElementOfFlow is one flow.
 func ElementOfFlow(k decode.FlowKey) Element { return Element{Kind: FlowElement, Flow: k} }
 
-// ElementOfPrefix returns the element of all traffic to a prefix. One that is not valid gives no element.
+// ElementOfPrefix returns the element of all traffic to a prefix. An invalid prefix has no element.
 func ElementOfPrefix(p netip.Prefix) Element {
 	if !p.IsValid() {
 		return Element{}

@@ -9,8 +9,8 @@ import (
 
 // The JSON of elements is written and read by hand: sinks write findings without reflection.
 
-// MarshalJSON gives, for example, {"kind":"link","node":7,"peer":9,"text":"link 7–9"}, and null for no element. What does
-// not apply is absent; text is all of it, as in sentences.
+// MarshalJSON returns, for example, {"kind":"link","node":7,"peer":9,"text":"link 7–9"}, and null for no element. A
+// field that does not apply is absent. The text is the whole element, as in sentences.
 func (e Element) MarshalJSON() ([]byte, error) {
 	if e.Kind == NoElement {
 		return []byte("null"), nil
@@ -136,7 +136,7 @@ func flatObject(s string) (flat, error) {
 
 const jsonSpace = " \t\r\n"
 
-// jsonText reads a text in quotation marks, and gives what follows it.
+// jsonText reads a text in quotation marks, and returns the rest behind it.
 func jsonText(s string) (text, rest string, err error) {
 	if !strings.HasPrefix(s, `"`) {
 		return "", "", fmt.Errorf("no text at %q", s)

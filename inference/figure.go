@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Figures for people. Quantiles are within 1.6 % of what was reported, so that a fourth digit would say nothing: all
-// digits are in the series and JSON.
+// Figures for people. Quantiles are within 1.6 % of the reported values, so that a fourth digit would have no meaning.
+// All digits are in the series and JSON.
 
 // Round keeps the three first digits of v.
 func Round(v float64) float64 { return RoundTo(v, 3) }

@@ -166,7 +166,7 @@ func NodePath(hops []HopKey) string {
 func JoinNodes(names []string) string { return strings.Join(names, nodeSeparator) }
 
 // HopPath returns the nodes of a path and the interfaces by which it leaves them, first hop first: "1:2-7:1". Of a path
-// that is too long for a sentence it gives the first hops and the number of the others.
+// that is too long for a sentence it returns the first hops and the number of the others.
 func HopPath(hops []HopKey) string {
 	const most = 16
 	var b []byte

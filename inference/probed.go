@@ -39,7 +39,7 @@ type ProbeStats struct {
 	Missed, Late   uint64 // that did not come in time; of these the ones that came late
 	Twice, Corrupt uint64 // that came again; that came and were refused, or whose contents were changed
 	Reordered      uint64 // that came behind later ones
-	// Forward and Back are lost probes and lost answers, as far as the numbers of a reflector say so. Like Lost they
+	// Forward and Back are lost probes and lost answers, as far as the numbers of a reflector show them. Like Lost they
 	// are less than 0 where a window takes back losses of an earlier one.
 	Forward, Back int64
 

@@ -12,8 +12,8 @@ const (
 )
 
 // P50Error and P99Error return how far the median and the 99th percentile of the sampled values may be from those of
-// the summary. The errors to either side are shares of them, with 95 % confidence. Few values say little about a tail:
-// of twenty none is known to be of the highest percent.
+// the summary. The errors to either side are shares of them, with 95 % confidence. Few values are little evidence about
+// a tail: of twenty none is known to be of the highest percent.
 func (s *Summary) P50Error() float64 { return s.quantileError(.5, s.P50) }
 
 // P99Error is that of the 99th percentile.

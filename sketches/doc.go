@@ -1,5 +1,5 @@
-// Package sketches holds summaries of streams in bounded memory. Each has a package of its own; this page says which one
-// to take when.
+// Package sketches holds summaries of streams in bounded memory. Each has a package of its own. This page is a guide to
+// the choice.
 //
 //	question                                   package    memory                      error
 //	──────────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,14 +8,13 @@ const NoSlot = ^uint32(0)
 // SlotIndex maps hashes to the slots of a table, such as a flow table or a top-k list. The caller compares keys.
 //
 // It is open addressing with linear probing over cells of 8 bytes, which hold a 32-bit tag and a slot number. The tag
-// is the upper half of the hash. It decides where a key is looked for first and, but for one chance in 2³² a cell,
-// whether a slot is the right one. So a look-up reads one cache line of the index and nothing of entries that it does
-// not want. Deletion shifts back what came behind (Knuth, TAOCP 3, §6.4, algorithm R): there are no tombstones, and
-// look-ups do not slow down with age.
+// is the upper half of the hash. It determines the first cell of a key and, but for one chance in 2³² a cell, whether a
+// slot is the right one. So a look-up reads one cache line of the index and nothing of entries that it does not want.
+// Deletion shifts back what came behind (Knuth, TAOCP 3, §6.4, algorithm R): there are no tombstones, and look-ups do
+// not slow down with age.
 //
-// Look-ups read at most [SlotReach] cells, because no slot lies farther from where it is looked for first: what would
-// have to is not inserted. With well-mixed hashes that does not happen; with hashes that a sender chose, it bounds the
-// work.
+// Look-ups read at most [SlotReach] cells, because no slot lies farther from its first cell: a slot that would is not
+// inserted. With well-mixed hashes that does not happen. With hashes that a sender chose, it bounds the work.
 type SlotIndex struct {
 	cells []slotCell
 }
@@ -45,8 +44,8 @@ func (x *SlotIndex) home(tag uint32) int {
 // with random tags is some 300 cells long.
 const SlotReach = 1024
 
-// First returns the slot of the cell where a tag is looked for first, if it has the tag; otherwise NoSlot. Find looks
-// on. It is small enough to be inlined.
+// First returns the slot of the first cell of a tag, if it has the tag; otherwise NoSlot. Find continues from there. It
+// is small enough to be inlined.
 func (x *SlotIndex) First(tag uint32) uint32 {
 	if c := x.cells[x.home(tag)]; c.tag() == tag {
 		return c.slot() // NoSlot of an empty cell

@@ -140,7 +140,7 @@ func (p *Pool) find(f *Flow, hop int) uint32 {
 	return 0
 }
 
-// allocate finds an empty block for a flow's hop and gives its number, 0 if none is empty.
+// allocate finds an empty block for a flow's hop and returns its number, 0 if none is empty.
 func (p *Pool) allocate(f *Flow, hop int) uint32 {
 	i := p.freed
 	switch {

@@ -30,8 +30,8 @@ type point struct {
 // Smooth returns the quantile of the values that the switches measured, where [Hop.Quantile] gives that of the codes
 // which they wrote. A switch rounds a value between two levels at random, and the more often up the closer the value is
 // to the upper level. Smooth finds the distribution of values that makes the codes most likely. It uses expectation
-// maximisation on a grid, which takes some tens of microseconds a call. Where codes share bins it gives what Quantile
-// gives. Where the levels have no other values between them, the two agree.
+// maximisation on a grid, which takes some tens of microseconds a call. Where codes share bins, Smooth returns the same
+// as Quantile. Where the levels have no other values between them, the two agree.
 func (h *Hop) Smooth(q float64) float64 {
 	if !(q > 0) || q >= 1 || h.total == 0 || h.shared || h.pool.config.Kind == Frequent {
 		return h.Quantile(q)

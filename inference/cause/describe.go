@@ -276,7 +276,7 @@ func (r *root) downstream(a *Alone, m Map) bool {
 	})
 }
 
-// hops returns the interfaces of an element: both of a link. Of a node it gives the node.
+// hops returns the interfaces of an element: both of a link. Of a node it returns the node.
 func hops(e inference.Element, m Map) (out []inference.HopKey) {
 	switch e.Kind {
 	case inference.NodeElement, inference.InterfaceElement:
@@ -421,7 +421,7 @@ type explanation func(r *around, a *Alone, m Map, add adder)
 type adder = func(inference.Element, Way)
 
 // explanations are all of them, in the order in which their elements are added; only the first 2 maxFits elements
-// count. What the ways weigh stands in faults.go.
+// count. The weights of the ways are in faults.go.
 var explanations = []explanation{
 	(*around).sameFlow,
 	(*around).interfaceOfNode,

@@ -7,9 +7,9 @@ import "github.com/hopscope/hopscope/inference"
 //	hopscope-bench findings symptoms --seed 501 --seeds 14
 //
 // in the emulated network of bench/findings: faults of its table at places that are drawn, and nodes of which all links
-// and the reports fail. What is open two windows after the first finding of a fault is a symptom. Symptoms that fewer
-// than one in twenty places show, or one alone, are left out. A place counts if it shows something or reports, so that
-// an interface without packets does not.
+// and the reports fail. A finding that is open two windows after the first finding of a fault is a symptom. Symptoms
+// that fewer than one in twenty places show, or one alone, are left out. A place counts if it shows something or
+// reports, so that an interface without packets does not.
 
 // leak is the probability that a place shows a sign without any of the causes: 0 of 4,171,296 before the first fault.
 const leak = 1.2e-07

@@ -122,8 +122,8 @@ func fits(f *inference.Finding, s *Scene, of Sort) []Fit {
 			add(inference.ElementOfNode(e.Node), NodeOfHop)
 		}
 	case inference.NodeElement:
-		// Full queues have findings of their own, and the node is what drops packets for another reason. So it is with
-		// the node that sends flows another way.
+		// Full queues have findings of their own, and for other reasons the node itself drops packets. The same holds
+		// for a node that sends flows another way.
 		if f.Kind != inference.PacketDrops && f.Kind != inference.PathChanged {
 			for _, h := range first(m.Interfaces(e.Node), maxFits/2) {
 				add(inference.ElementOfHop(h), HopOfNode)

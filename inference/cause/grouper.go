@@ -263,8 +263,9 @@ func (g *Grouper) begun(list []*Alone) uint64 {
 // before is how many windows before another one a finding began.
 func (a *Alone) before(at uint64) uint64 { return at - min(a.Born, at) }
 
-// choose makes causes of what stands alone and puts what is new to open causes, whatever saves most first, as long as
-// that saves anything. Findings that explain each other better than an older cause does come together without it.
+// choose makes causes of findings that stand alone and adds new ones to open causes. It begins with the greatest saving
+// and ends when nothing saves any more. Findings that explain each other better than an older cause does are grouped
+// without it.
 func (g *Grouper) choose(w *Window, pool, recent []*Alone) {
 	items, news := byElement(pool), byElement(recent)
 	g.claims = g.claim(items)
@@ -360,8 +361,8 @@ func (c *Cause) saves(s *Scene, f Fit, list []*Alone) (saved float64, takes []*A
 	return saved, takes
 }
 
-// later is what time adds to the misfit of a finding with a cause. A finding long after all that the cause explains has
-// to be about something similar.
+// later returns the addition of time to the misfit of a finding with a cause. A finding long after all that the cause
+// explains has to be about something similar.
 func (c *Cause) later(a *Alone) (more float64, ok bool) {
 	gap := a.between(c.Born, c.Last)
 	if gap > soon && !lessens(a.Finding.Kind) && !slices.ContainsFunc(c.Kinds, func(t Tally) bool { return family(t.Kind) == family(a.Finding.Kind) }) {
@@ -399,8 +400,8 @@ func (a *Alone) patience() uint64 {
 	return 0
 }
 
-// saves is what is saved if an element explains those of a list that it explains for less than they cost alone. They
-// wait if one of them does for more of its kind.
+// saves returns the saving if an element explains some findings of a list for less than they cost alone. They wait if
+// one of them does for more of its kind.
 func (g *Grouper) saves(e inference.Element, list []*Alone) (saved float64, takes []*Alone) {
 	saved = -g.scene.price(e)
 	ready, unexplained, ripe, begun := false, 0, false, g.begun(list)

@@ -85,7 +85,7 @@ func (s Sort) String() string {
 	return signNames[s]
 }
 
-// sortOf returns the sort of a finding. What an interface drops that passes hardly a packet shows its full queue.
+// sortOf returns the sort of a finding. Drops of an interface that hardly a packet passes show its full queue.
 func sortOf(f *inference.Finding) Sort {
 	if f.Kind == inference.PacketDrops && f.Element.Kind == inference.InterfaceElement {
 		return queues

@@ -12,7 +12,7 @@ func (h *Hop) needed() uint32 { return max(10, uint32(constants[bank[h.open.cont
 const backLoss = 4
 
 // isAway reports whether a value is far from the level before the open finding f. It is farther than half of a limit, a
-// square, or than half of what it was at its worst.
+// square, or than half of the greatest deviation.
 func (s *series) isAway(y, limit float32, f *Finding) bool {
 	d := y - s.onset[usual]
 	worst := float32(0)

@@ -8,9 +8,9 @@
 // the slowest. Each sign of each contrast has a limit of its own. The tail of its past deviations exceeds the limit in
 // the requested share of the windows.
 //
-// Three things keep quiet hops quiet. What comes back every hour or every day is excused, by a profile of the last two
-// visits. A window of few values counts for less, since its quantiles stray more. And after an hour within a finding
-// the new level is the usual one.
+// Three things keep quiet hops quiet. Deviations that recur every hour or every day are excused, by a profile of the
+// last two visits. A window of few values counts for less, since its quantiles stray more. And after an hour within a
+// finding the new level is the usual one.
 //
 // Values are not learnt while a finding about them is active: the means stay those of before it. A finding that recurs
 // again and again is one finding.

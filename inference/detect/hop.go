@@ -87,9 +87,8 @@ type Finding struct {
 	Adopted   bool      // it lasted so long that its level is the usual one now
 }
 
-// Late returns how many windows before the one that it was found in the change may have begun. A mean follows a step
-// late, and a contrast of two means is the greatest after the time that this gives. It is 0 of a change that the window
-// itself shows.
+// Late returns how many windows before the one of the finding the change may have begun. A mean follows a step late,
+// and a contrast of two means is the greatest after this time. It is 0 of a change that the window itself shows.
 func (f *Finding) Late() uint64 {
 	if f.Cause != Rise && f.Cause != Fall {
 		return 0

@@ -98,8 +98,8 @@ type verdict struct {
 	medianFell bool                // its median is lower than usual
 }
 
-// step compares a window with the past of a statistic and learns from it. What a fault shows is not learnt: while a
-// finding is active, its windows move no level, and limits only as far as admit allows.
+// step compares a window with the past of a statistic and learns from it. Faults are not learnt: while a finding is
+// active, its windows move no level, and limits only as far as admit allows.
 func (s *series) step(h *Hop, cfg *Config, which statistic, x *measured, v *verdict) {
 	y := x.value[which]
 	judged := h.windows >= cfg.warmup()
@@ -227,8 +227,8 @@ const (
 	doubtLone, doubtFew  = 1, 6
 )
 
-// shown reports whether more than a few values show a change. A tail that is not there is none: where values fall, the
-// median does. Of few values one that is high says nothing, unless others are high as well or more of them follow.
+// shown reports whether more than a few values show a change. A missing tail shows none: where values fall, the median
+// does. A single high value among few shows none, unless others are high as well or more of them follow.
 func (v *verdict) shown(h *Hop, s *series, which statistic, sign int) bool {
 	need := uint8(doubtLone)
 	switch {

@@ -3,8 +3,7 @@ package detect
 import "github.com/hopscope/hopscope/inference/state"
 
 // codeFormer reads a hop of states before the floor and the tail were compared. Its levels, limits and seasons are left
-// out, and a finding about them ends: a level may be that of a fault. The usual silence and repetition stay. What
-// silence and repetition were usual stays.
+// out, and a finding about them ends: a level may be that of a fault. The usual silence and repetition stay.
 func (h *Hop) codeFormer(c *state.Coder, n uint8) {
 	c.Check("statistics", n <= 2)
 	if !c.OK() {

@@ -91,7 +91,7 @@ func frequentValues(h *aggregation.Hop, share float64) (out []inference.Frequent
 	return out
 }
 
-// shown returns the part of a flow's state that is displayed: a plan that is new knows less than the one before.
+// shown returns the part of a flow's state that is displayed. A new plan has less evidence than the one before.
 func (d *Reader) shown(slot uint32) *flow {
 	x := &d.flows[d.slots[slot]]
 	if y := &d.flows[x.next]; x.next != 0 && !x.trace.Known() && y.trace.Known() {
@@ -100,8 +100,8 @@ func (d *Reader) shown(slot uint32) *flow {
 	return x
 }
 
-// certainty says of each hop of a known path how far digests bear it out. Of a hop that they contradict it is not known
-// which node it is.
+// certainty sets for each hop of a known path how far digests confirm it. If they contradict a hop, its node is not
+// known.
 func certainty(hops []inference.FlowHop, x *flow, st *pathtrace.Status, shown int) {
 	var space [pint.MaxHops]float64
 	for i, c := range x.tracer.HopConfidence(&x.trace, shown, space[:0]) {

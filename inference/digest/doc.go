@@ -1,6 +1,6 @@
 // Package digest reads the PINT digests of flows: their paths, several at once where packets are spread, and the values
-// of their hops. One [Reader] belongs to a shard. It keeps what digests say of each flow, knows flows by their slots in
-// the shard's table, and knows no more of that table.
+// of their hops. One [Reader] belongs to a shard. It keeps the content of digests by flow. It names flows by their
+// slots in the shard's table, and uses no other part of that table.
 //
 // # Reading
 //
@@ -15,8 +15,7 @@
 //	survey.go  flows whose digests contradict the map, which are watched (package survey)
 //	ids.go     flows whose packets have few ids
 //
-// [Reader.Cut] ends a window: it looks for the paths of sprayed flows, and adds faults and errors of the map to the
-// window.
+// [Reader.Cut] ends a window. It finds the paths of sprayed flows, and adds faults and errors of the map to the window.
 //
 // # Showing
 //

@@ -19,7 +19,7 @@ const (
 )
 
 // WindowMemory is the most bytes that a reader takes for the digests of a window, beside those of [Stats]. A list that
-// grew by appending is 22 sixteenths of what is in it.
+// grew by appending has room for 22 sixteenths of its items.
 const WindowMemory = mostForeign * (int64(unsafe.Sizeof(foreign{})) + 64 + mostForeignDigests*int64(unsafe.Sizeof(foreignDigest{}))*22/16)
 
 // foreign holds the strange digests of a flow in a window. No walk over the links of the map explains them between the
@@ -79,7 +79,7 @@ type foreignDigest struct {
 	unexplained bool // it counts as unexplained in any case
 }
 
-// noteForeign notes what a digest says of those that are foreign, and reports whether it is one itself that is kept.
+// noteForeign notes the evidence of a digest about the foreign ones, and reports whether it is one itself that is kept.
 func (d *Reader) noteForeign(x *flow, slot uint32, t *pathtrace.Tracer, r *decode.Report, value uint64, e pathtrace.Event) bool {
 	i, hops := d.slots[slot], int(r.Digest.Hops)
 	switch e {

@@ -95,7 +95,7 @@ func (d *Reader) Infer(slot uint32, st inference.FlowStats) InferredFlow {
 }
 
 // needed estimates how many packets it takes until each unknown hop has a digest of its own, if all have equally many.
-// What is known of links makes it fewer.
+// Known links reduce the number.
 func needed(hops []inference.FlowHop, instances int) int {
 	sum, unknown := 0.0, 0
 	for i := range hops {

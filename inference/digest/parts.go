@@ -233,7 +233,7 @@ func (d *Reader) showPath(x *flow) []decode.Hop {
 	return d.hops
 }
 
-// readPath makes d.hops the path that the last digest agrees with, and gives the number of digests that do.
+// readPath makes d.hops the path that the last digest agrees with, and returns the number of digests that do.
 func (d *Reader) readPath(x *flow) uint32 {
 	st, _ := x.tracer.Path(&x.trace, 0, d.nodes[:0])
 	x.astray = ^st.Known

@@ -14,8 +14,8 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// Reader reads the digests of the flows of one shard, which it knows by their slots in the table of flows. It has one
-// owner and takes no lock. A nil Reader reads none.
+// Reader reads the digests of the flows of one shard, named by their slots in the table of flows. It has one owner and
+// takes no lock. A nil Reader reads none.
 type Reader struct {
 	dialects    [decode.CodingHPCC]*pathtrace.Tracer
 	utilization *aggregation.LoadTracker

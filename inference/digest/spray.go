@@ -19,9 +19,9 @@ const (
 	sprayPatient     = 3    // windows in which it may stay open whether a flow is sprayed before its strange digests are published
 	sprayUnexplained = 20   // one in so many digests may fit no path of a mixture
 
-	// A fit takes some 20 µs a digest; those of one window of a shard look at so many.
+	// A fit takes some 20 µs a digest. Those of one window of a shard have so many.
 	sprayFits = 2 * sprayDigests
-	// However long a mixture holds, it is looked at again after so many digests.
+	// However long a mixture holds, it is fitted again after so many digests.
 	sprayLongest = 1 << 16
 )
 
@@ -189,8 +189,8 @@ func (p *spray) addUnexplained(at int64) {
 	p.first, p.last = min(p.first, at), max(p.last, at)
 }
 
-// settleSprays looks for the paths of sprayed flows at the end of a window, in a bounded time. It publishes of the
-// others what was held back.
+// settleSprays finds the paths of sprayed flows at the end of a window, in a bounded time. It publishes the held-back
+// changes of the others.
 func (d *Reader) settleSprays(to *window.Partial, found func(slot uint32, at int64, nodes []decode.Hop)) {
 	p, left := &d.sprays, sprayFits
 	n := len(p.flows)
@@ -250,8 +250,8 @@ func (d *Reader) addUnexplained(f *spray, to *window.Partial) {
 	}
 }
 
-// fit looks for the paths of a flow. A result that explains little is none, nor is one with a single path, which the
-// tracer publishes.
+// fit finds the paths of a flow. A result that explains little is none, nor is one with a single path, which the tracer
+// publishes.
 func (d *Reader) fit(f *spray, x *flow) {
 	m := d.sprays.model(x.tracer)
 	f.due = f.total + min(max(f.total, sprayFirst), sprayLongest)

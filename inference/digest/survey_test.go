@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/internal/plain"
 )
 
-// surveyed sends digests of flows over a ring whose node 107 calls itself 914, if it is renamed, and gives the windows.
+// surveyed sends digests of flows over a ring whose node 107 calls itself 914, if it is renamed, and returns the windows.
 func surveyed(t *testing.T, rename bool, states ...*table) (windows []inference.Window, watched int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(4, 4))

@@ -15,7 +15,7 @@ type Detector struct {
 	accepted  map[subjectOfKind]Acceptance
 }
 
-// detector finds something in the windows. What it remembers from one window to the next is in a [Table].
+// detector finds something in the windows. Its memory from one window to the next is a [Table].
 type detector interface {
 	Step(w *inference.Window)
 }

@@ -75,8 +75,8 @@ func (d digests) Step(w *inference.Window) {
 	})
 }
 
-// suspects gives, for each flow with digests that fit no path, the nodes on its way: one of them may write them. Flows
-// that are not among those of the window have none.
+// suspects returns, for each flow with digests that fit no path, the nodes on its way. One of them may write them.
+// Flows that are not among those of the window have none.
 func (d digests) suspects(w *inference.Window) map[decode.FlowKey][]inference.HopKey {
 	if len(w.Digests) == 0 {
 		return nil

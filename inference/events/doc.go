@@ -61,12 +61,12 @@
 // # Exporters
 //
 // The losses of an exporter are weighed against the hypothesis that each of its reports is lost with a probability of
-// at most LossRatio. As many of the last windows count as speak most against it. Whatever the traffic, the mean time
-// until a false finding is at least a million windows at a true ratio of LossRatio. It is longer below it. Losses are
-// assumed to be independent: a single burst counts as much as the same number of reports lost one by one. Numbers that
-// may yet come are no loss. A number that was counted as lost and arrives late is taken back. A finding gives the ratio
-// and its lower bound. It ends when the loss is shown to be below a third of that bound. Bursts need more windows for
-// that, 60 at most.
+// at most LossRatio. The number of last windows that count is the one with the strongest evidence against it. Whatever
+// the traffic, the mean time until a false finding is at least a million windows at a true ratio of LossRatio. It is
+// longer below it. Losses are assumed to be independent: a single burst counts as much as the same number of reports
+// lost one by one. Numbers that may yet come are no loss. A number that was counted as lost and arrives late is taken
+// back. A finding gives the ratio and its lower bound. It ends when the loss is shown to be below a third of that
+// bound. Bursts need more windows for that, 60 at most.
 //
 // Silence is judged by the lengths of earlier pauses of the exporter (see pauses.go). In each of its windows with
 // reports, the chance of a pause as long must be below one in a million. The history has at least SilenceHistory of

@@ -88,8 +88,7 @@ func (d drops) Step(w *inference.Window) {
 	})
 }
 
-// outletDrops are the packets that a node has to drop in a window so that the port where they were to leave is looked
-// for.
+// outletDrops is the number of packets that a node has to drop in a window before its outlet is searched.
 const outletDrops = 10
 
 // outlet returns the interface by which nearly all packets that a node dropped for a reason were to leave, if it drops

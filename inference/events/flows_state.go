@@ -2,7 +2,7 @@ package events
 
 import "github.com/hopscope/hopscope/inference/events/subject"
 
-// What is remembered of a flow: its latency as of a hop, its path, how long it stays, and what its hops usually add.
+// The state of a flow: its latency as of a hop, its path, how long it stays, and the usual additions of its hops.
 
 func codeBusy(c *subject.Coder, b *busy) {
 	codeSeries(c, &b.series)

@@ -251,7 +251,7 @@ func (x *hops) forget(h *hop, text string) {
 	x.End(&h.silence, text)
 }
 
-// judge takes a window of a hop, and gives the number of its statistics.
+// judge takes a window of a hop, and returns the number of its statistics.
 func (x *hops) judge(h *hop, k inference.HopKey, windows *[statistics]detect.Window) (watched int) {
 	if h.silence != nil { // of an earlier version, which nothing is known of any more
 		x.End(&h.silence, k.Place()+": its silence is watched by a new detector from here on")

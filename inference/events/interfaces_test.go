@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// countedAt lets a detector see what an interface counts in every second window, and gives the findings that it
+// countedAt lets a detector see what an interface counts in every second window, and returns the findings that it
 // published.
 func countedAt(d *Detector, windows int, at func(i int) (decode.Counters, bool)) (all []inference.Finding) {
 	const window = 10e9

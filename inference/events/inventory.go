@@ -11,8 +11,8 @@ import (
 	"github.com/hopscope/hopscope/inference/survey"
 )
 
-// inventory finds errors of the inventory that digests are read by. What names them remembers nothing: a window lists
-// all flows that contradict it.
+// inventory finds errors of the inventory by which digests are read. It names them without a memory: a window lists all
+// flows that contradict the inventory.
 type inventory struct {
 	*subject.Table[inventoryKey, subject.Tally]
 }

@@ -213,7 +213,7 @@ func median(list []float64) float64 {
 	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
 }
 
-// slower says which direction it is that takes so much longer: the windows before the last ones say how the clocks ran
+// slower returns the direction that takes so much longer. The windows before the last ones show how the clocks ran
 // until then.
 func (l *transit) slower(period uint64, longer float64) way {
 	n := len(l.marks) - transitLeast
@@ -295,7 +295,7 @@ func (x *transits) endFinding(l *transit, k inference.LinkKey, f *detect.Finding
 	x.End(&l.finding, text)
 }
 
-// What is remembered of a link: marks<n> { at<n> apart<n> both<n> later<n> } both<f> way<n> series, as of hops.
+// The state of a link: marks<n> { at<n> apart<n> both<n> later<n> } both<f> way<n> series, as of hops.
 
 func codeLinkKey(c *subject.Coder, k *inference.LinkKey) {
 	subject.Number(c, &k.Node)

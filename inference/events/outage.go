@@ -63,7 +63,7 @@ func (x outages) covers(quiet int) bool {
 // seeExporter is given an exporter with the windows for which it has been silent, the present one included.
 type seeExporter = func(k inference.ExporterKey, quiet int, e *exporter)
 
-// outage looks for exporters that fell silent in one moment, before each of them is judged by itself.
+// outage finds exporters that fell silent at the same moment, before each of them is judged by itself.
 func (x exporters) outage(w *inference.Window) {
 	quiet := 0
 	for _, s := range x.List {

@@ -23,7 +23,7 @@ type probedPath struct {
 	lost, corrupt int
 }
 
-// step takes n windows, and gives what is published in them.
+// step takes n windows, and returns what is published in them.
 func (p *probedPath) step(n int) (published []inference.Finding) {
 	for range n {
 		w := inference.Window{Start: p.start, End: p.start + int64(time.Second)}

@@ -19,7 +19,7 @@ const (
 	// waitSamples are enough to know it; what is learnt later can only make it less. The first ones can be much too
 	// short, as what a packet waits for is nearly sent at times.
 	waitSamples, waitFirst = 64, 8
-	// waitFloor is how many packets one more has to be little beside, and waitMost, in ns, what is never exceeded.
+	// waitFloor is the number of packets beside which one more is little. The greatest time, in ns, is waitMost.
 	waitFloor, waitMost = 6, 1 << 27
 )
 
@@ -44,8 +44,8 @@ func codeWaiting(c *subject.Coder, w *waiting) {
 
 const scoreMost = 8
 
-// learn takes a window of a hop. Where packets took longer than was known by so much that the window has to be judged
-// before, it gives how long, and takes nothing.
+// learn takes a window of a hop. If packets took so much longer than known that the window has to be judged first, it
+// returns how long, and takes nothing.
 func (w *waiting) learn(s *inference.HopStats) (later float64) {
 	l, q := &s.Latency, &s.Queue
 	if l.Count == 0 || 2*q.Count < l.Count {
@@ -103,7 +103,7 @@ func (w *waiting) settle(later float64, pending bool) bool {
 	return true
 }
 
-// floor is what has to be added to latencies, a power of two. The one there is stays as long as it is nearly right.
+// floor returns the addition to latencies, a power of two. The present one stays as long as it is nearly right.
 func (w *waiting) floor(now float64) float64 {
 	if w.score == 0 {
 		return 0

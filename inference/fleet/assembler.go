@@ -175,8 +175,8 @@ func (a *Assembler) Release(w *Assembled) {
 	}
 }
 
-// Add adds the next record of the log, of which it keeps nothing. Records of other kinds than slices are passed over.
-// The error says why a record was refused; the reader goes on with the next one. A [*FetchError] is different: then the
+// Add adds the next record of the log, and keeps nothing of it. Records of other kinds than slices are passed over. The
+// error is the reason for which a record was refused; the reader goes on with the next one. After a [*FetchError] the
 // assembler is of no use any more, and the reader goes on from a state.
 func (a *Assembler) Add(r *Record) (Event, error) {
 	h := &r.Head
@@ -563,8 +563,9 @@ type reassembly struct {
 	window slicedWindow
 }
 
-// Rebuild begins to make the window that ends at end again, or gives nil if it is too old or was not whole yet. It is fed
-// with the records of the log from [Reassembly.From] up to [Reassembly.To]. The assembler can be added to meanwhile.
+// Rebuild begins to make the window that ends at end again. It returns nil if it is too old or was not whole yet. It is
+// fed with the records of the log from [Reassembly.From] up to [Reassembly.To]. The assembler can be added to
+// meanwhile.
 func (a *Assembler) Rebuild(end int64) *reassembly {
 	i, ok := slices.BinarySearchFunc(a.past, end, func(w *slicedPast, end int64) int { return cmp.Compare(w.end, end) })
 	if !ok {

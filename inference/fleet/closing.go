@@ -121,7 +121,7 @@ func (g *Gate) Due(now int64) (Head, bool) {
 		if x.complete {
 			continue
 		}
-		// What a worker of reports waits for itself comes later than that.
+		// The limits of a worker of reports itself come later than that.
 		if !x.dead && (now-end < patience || x.pseudo && now-end < 2*patience) {
 			return Head{}, false
 		}

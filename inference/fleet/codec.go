@@ -125,7 +125,7 @@ func (a *adder) add(value []byte) error {
 	return nil
 }
 
-// repeat makes the sum again of what was added, because some of a broken value is in it. That happens once, however
+// repeat makes the sum of the added values again, because it has a part of a broken one. That happens once, however
 // many such values a sender has.
 func (a *adder) repeat() {
 	a.whole = true

@@ -8,7 +8,7 @@ import (
 // EventKind is the outcome of a record.
 type EventKind uint8
 
-// What can come of a record.
+// The outcomes of a record.
 const (
 	Nothing   EventKind = iota // it was taken, or is of no matter here
 	Closed                     // a window closed

@@ -308,7 +308,7 @@ func (g *Gate) Pending() (ends []int64) {
 }
 
 // Add adds the record at an offset, whose value has size bytes. At is the time at which it was appended to the log, by
-// the clock of the brokers; 0 if that is not known. The error says why it was refused.
+// the clock of the brokers; 0 if that is not known. The error is the reason for which it was refused.
 func (g *Gate) Add(h *Head, offset int64, size int, at int64) (Verdict, error) {
 	v, err := g.add(h, offset, size, at)
 	if err != nil {

@@ -58,8 +58,8 @@ type Head struct {
 	Raw []uint64
 
 	Revision uint64 // how often the slice or the window was published before
-	// Sources is what was merged, up to which record. In a part it is the one run for which a worker of reports gives
-	// the statistics of exporters, see [Statement].
+	// Sources are the merged inputs, up to which record. In a part it is the one run for which a worker of reports
+	// gives the statistics of exporters, see [Statement].
 	Sources    []Source
 	Missing    []string // collectors that were waited for in vain
 	Dead       []string // of these, the ones that are not waited for any more
@@ -153,8 +153,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // errCheck is the error of a head that is damaged.
 var errCheck = errors.New("does not fit to the other bytes")
 
-// ReadHead reads what Append wrote, by this version or by another one that says the same of itself. Other bytes are
-// refused with a [*state.Error].
+// ReadHead reads a head that Append wrote, in this version or one that is declared compatible. Other bytes are refused
+// with a [*state.Error].
 func ReadHead(b []byte) (Head, error) {
 	var h Head
 	err := state.Read("head of a record", b, func(c *state.Coder) {
@@ -163,7 +163,8 @@ func ReadHead(b []byte) (Head, error) {
 		if c.Bytes("kind", kind[:]); kind[0] != tagKind || kind[1] != 1 {
 			c.Fail("kind", errCheck)
 		}
-		// A head says when and whose a record is: one that is damaged and read nevertheless would be another record's.
+		// A head identifies the window and the sender of a record. If a damaged one were read, it would be another
+		// record's.
 		former := len(b) > checkAt && b[checkAt] > tagKind && b[checkAt] <= tagSum
 		var check [checked - checkAt]byte
 		if !former {

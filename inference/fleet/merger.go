@@ -81,9 +81,9 @@ func (m *Merger) Release(w *Merged) {
 	}
 }
 
-// Add adds the next record of the log, of which it keeps nothing. The error says why a record was refused; the reader
-// of the log goes on with the next one. A [*FetchError] is another one: then nothing has changed, and the record was
-// not added.
+// Add adds the next record of the log, and keeps nothing of it. The error is the reason for which a record was refused;
+// the reader of the log goes on with the next one. After a [*FetchError] nothing has changed, and the record was not
+// added.
 func (m *Merger) Add(r *Record) (Event, error) {
 	v, err := m.AddRecord(r)
 	e := Event{Kind: v.Kind, From: r.Head.From, Boot: r.Head.Boot, End: r.Head.End}
@@ -243,7 +243,7 @@ type Rebuild struct {
 	bytes   int64
 }
 
-// Rebuild begins to make the window that ends at end again, or gives nil if it is too old or did not close. It is fed
+// Rebuild begins to make the window that ends at end again. It returns nil if it is too old or did not close. It is fed
 // with the records of the log from [Rebuild.From] up to [Rebuild.To]. The merger can be added to meanwhile.
 func (m *Merger) Rebuild(end int64) *Rebuild {
 	i, ok := m.pastOf(end)

@@ -98,9 +98,9 @@ func Label(at, window int64) int64 {
 }
 
 // Window makes the records of a window that ends at the label end, one or more for each slice, and appends them to dst.
-// Part is what was seen; it is only read. Raw is how many reports of the window were sent to each partition of reports,
-// nil if there were none. First is the number of the first record within the window, for collectors with Boot 0; others
-// give 0.
+// The argument part is the partial window; it is only read. The argument raw holds the number of reports of the window
+// that were sent to each partition of reports, nil if there were none. The argument first is the number of the first
+// record within the window, for collectors with Boot 0; it is 0 for others.
 func (p *Publisher) Window(dst []Out, part *window.Partial, end int64, raw []uint64, first int) ([]Out, error) {
 	begin := len(dst)
 	part.Split(&p.cfg.Slicer, p.slices)

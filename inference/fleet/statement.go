@@ -23,9 +23,9 @@ type Statement struct {
 // statementSeq distinguishes the numbers of statements from those of the parts of the same sender.
 const statementSeq = 1 << 63
 
-// Statements makes the records of statements for a window that ends at the label end, and appends them to dst. First is
-// the number of the first statement within the window. What is too long for a record, or has no number left, is left
-// out: its numbers stay missing.
+// Statements makes the records of statements for a window that ends at the label end, and appends them to dst. The
+// argument first is the number of the first statement within the window. Statements that are too long for a record, or
+// have no number left, are left out: their numbers stay missing.
 func (p *Publisher) Statements(dst []Out, list []Statement, end int64, first int) ([]Out, error) {
 	for n := range list {
 		if first+n >= 1<<8 {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Fetch reads records of the log again, those at some offsets, which ascend, and gives those that the log still has to
-// take. What take is given it may not keep. An error says that the log cannot be read at present.
+// Fetch reads records of the log again, at the given ascending offsets, and passes those that the log still has to
+// handle. The function may not keep them. An error means that the log cannot be read at present.
 type Fetch func(offsets []int64, handle func(*Record)) error
 
 // FetchError is the error of records of a window that could not be read again. The reader of the log goes on from an
@@ -24,10 +24,10 @@ func (e *FetchError) Error() string {
 // Unwrap returns the reason.
 func (e *FetchError) Unwrap() error { return e.Err }
 
-// values are those of records of the open windows of a gate, within MaxHeld bytes for all of them together. What does
-// not fit is left out, the windows farthest in the future first. It is read from the log again when its window closes,
-// and with it as much as fits of the windows that are next. A window that closes is there as a whole, whatever the
-// budget is.
+// values are those of records of the open windows of a gate, within MaxHeld bytes for all of them together. Values that
+// do not fit are left out, those of windows farthest in the future first. They are read from the log again when their
+// window closes, with as many of the next windows as fit. A window that closes is there as a whole, whatever the budget
+// is.
 type values struct {
 	bytes    int64
 	held     map[int64][]byte // by offset
@@ -46,9 +46,8 @@ func (g *Gate) Held() int64 { return g.values.bytes }
 // Reread counts the records that were read again.
 func (g *Gate) Reread() uint64 { return g.values.repeated }
 
-// AddRecord adds a record like [Gate.Add], and keeps its value until its window closes. A record with another checksum
-// than its head says is refused. A [*FetchError] is another error: then nothing has changed, and the record was not
-// added.
+// AddRecord adds a record like [Gate.Add], and keeps its value until its window closes. A record whose checksum differs
+// from that in its head is refused. After a [*FetchError] nothing has changed, and the record was not added.
 func (g *Gate) AddRecord(r *Record) (Verdict, error) {
 	h := &r.Head
 	kind := Part

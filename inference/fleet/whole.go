@@ -32,8 +32,9 @@ type Document struct {
 	AbsentSlices []int `json:"absent_slices,omitempty"`
 
 	Totals Totals `json:"totals"`
-	// LearningHops are the hops that are younger than their statistics need, egress interfaces by node: the first of
-	// them, if there are many. It is absent where all or none are; hops_learning of the totals says which.
+	// LearningHops are the hops that are younger than their statistics need, egress interfaces by node. If there are
+	// many, it holds the first of them. It is absent if all or none are, which hops_learning of the totals
+	// distinguishes.
 	LearningHops map[uint32][]uint32 `json:"learning_hops,omitempty"`
 	Findings     []findingState      `json:"findings"` // that began, rose or ended with the window
 }
@@ -251,7 +252,7 @@ func (d *Document) AppendJSON(b []byte) ([]byte, error) {
 	return append(b, text...), err
 }
 
-// readDocument reads what AppendJSON wrote, by this version or by another one that says the same of itself.
+// readDocument reads a document that AppendJSON wrote, in this version or one that is declared compatible.
 func readDocument(b []byte) (*Document, error) {
 	d := &Document{}
 	if err := json.Unmarshal(b, d); err != nil {

@@ -1,10 +1,10 @@
 // Package loss finds packets that vanish between the first switch of their way and the last one, and the link that loses
 // them.
 //
-// What a switch drops and reports is a drop. A packet that a line loses, or a switch that does not know it, shows in no
-// report about packets that arrive. It shows where two switches report the same packets: the first one, when a packet
-// enters, and the last one, when it leaves. Both choose the packets by a hash that they share, or the first one chooses
-// and the packet says so.
+// A packet that a switch drops and reports is a drop. A packet that vanishes on a line, or in a switch without a
+// report, is in no report about packets that arrive. It shows where two switches report the same packets: the first
+// one, when a packet enters, and the last one, when it leaves. Both choose the packets by a common hash, or the first
+// one chooses and marks the packet.
 //
 // # Comparing
 //

@@ -215,7 +215,7 @@ func (f *fitter) besides(old *Culprit) (best Culprit, most float64) {
 	return best, most
 }
 
-// candidate is what may explain losses, and by how much the logarithm of the likelihood gains then.
+// candidate is a possible explanation of losses, with its gain of the logarithm of the likelihood.
 type candidate struct {
 	Culprit
 	gain float64
@@ -244,7 +244,7 @@ func (f *fitter) candidates() (all []candidate) {
 	return all
 }
 
-// sum counts what crossed a culprit, and gives the losses that are explained already.
+// sum counts the packets that crossed a culprit, and returns the losses that are explained already.
 func (f *fitter) sum(c *Culprit) (explained float64) {
 	c.Packets, c.Lost = 0, 0
 	for _, i := range f.samplesOf(c) {
@@ -307,8 +307,8 @@ func (f *fitter) rank(c *Culprit) {
 	c.Confidence = 1 / sum
 }
 
-// best returns the rate that explains most of what samples lost beyond what is explained, and by how much the logarithm
-// of the likelihood gains.
+// best returns the rate that explains most of the unexplained losses of samples, and its gain of the logarithm of the
+// likelihood.
 func (f *fitter) best(samples []int32) (rate, gain float64) {
 	var packets, lost float64
 	for _, i := range samples {

@@ -74,7 +74,7 @@ func (f *Flow) observe(end int, id uint16, now int64) {
 	f.seen[end] |= 1 << at
 }
 
-// thinOut halves the share of packets that are compared, and gives up those that are not any more.
+// thinOut halves the share of packets that are compared, and removes those that are not any more.
 func (f *Flow) thinOut() {
 	if f.thin < 15 {
 		f.thin++

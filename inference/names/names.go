@@ -1,9 +1,8 @@
 // Package names maps the numbers of nodes, interfaces and hosts in reports to the names that operators use. Names are
-// for display only: they are put in where a text is shown, with the number beside them, "leaf-3 (17)". What is stored,
-// compared and computed goes by numbers, so that a node which gets another name stays the same node.
+// for display only. They are inserted where a text is shown, with the number beside them, "leaf-3 (17)". Numbers are
+// stored, compared and computed, so that a node which gets another name stays the same node.
 //
-// Names come from a file of the operator, perhaps made of what devices report of themselves. [Clean] makes them fit to
-// be shown.
+// Names come from a file of the operator, perhaps made of the devices' own names. [Clean] makes them fit to be shown.
 package names
 
 import (
@@ -126,7 +125,7 @@ func (n *Names) WithNodes(more []Node) *Names {
 	return New(d.Nodes, d.Hosts, d.DropReasons).WithSites(d.Sites)
 }
 
-// Names are all names at one time. They never change; nil has none and gives numbers.
+// Names holds all names at one time. It never changes; nil has none and returns numbers.
 type Names struct {
 	nodes   []Node // by ID, the interfaces of each by ID
 	hosts   []Host // longest prefix first

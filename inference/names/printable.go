@@ -34,7 +34,7 @@ func Screen(w io.Writer) io.Writer { return &screen{w: w, replace: asMark} }
 // gets the original. Bytes that are no UTF-8 are replaced.
 func ScreenJSON(w io.Writer) io.Writer { return &screen{w: w, replace: AppendEscaped} }
 
-// EscapeJSON is [ScreenJSON] for a whole document. It gives doc itself where nothing is to be done.
+// EscapeJSON is [ScreenJSON] for a whole document. It returns doc itself if nothing has to be replaced.
 func EscapeJSON(doc []byte) []byte {
 	if n := printed(doc); n < len(doc) {
 		return screened(append(make([]byte, 0, len(doc)+64), doc[:n]...), doc[n:], AppendEscaped)
@@ -92,7 +92,7 @@ func printed(p []byte) int {
 	return i
 }
 
-// screened appends in to dst, and in the place of what is not printed what replace makes of it.
+// screened appends in to dst, with each character that is not printed replaced by the result of replace.
 func screened(dst, in []byte, replace func([]byte, rune) []byte) []byte {
 	for len(in) > 0 {
 		r, n := utf8.DecodeRune(in)

@@ -29,8 +29,8 @@ func SortSites(list []Site) Sites {
 	return list
 }
 
-// Join returns the number by which the program knows a node of a site; site 0 is none. It refuses a number that has no
-// room beside its site, and one without a site that would be taken for a node of one.
+// Join returns the program's number of a node of a site; site 0 is none. It refuses a number that has no room beside
+// its site. It refuses one without a site that would be taken for a node of one.
 func (s Sites) Join(site uint8, node uint32) (id uint32, ok bool) {
 	if site != 0 {
 		return uint32(site)<<NodeBits | node, node>>NodeBits == 0
@@ -68,8 +68,8 @@ func (s Sites) find(id uint8) (Site, bool) {
 	return s[i], true
 }
 
-// Identify returns the number by which the program knows the node that an inventory lists, with the name of its site. A
-// site that the settings do not know is only a label.
+// Identify returns the program's number of a node that an inventory lists, with the name of its site. A site that is
+// not in the settings is only a label.
 func (s Sites) Identify(site string, node uint32) (uint32, error) {
 	x, _ := s.Named(site)
 	id, ok := s.Join(x.ID, node)
@@ -108,7 +108,7 @@ func (s Sites) Validate() error {
 	return nil
 }
 
-// WithSites returns n for a network with sites. The nodes that n lists have the numbers that [Sites.Join] gives.
+// WithSites returns n for a network with sites. The nodes that n lists have the numbers of [Sites.Join].
 func (n *Names) WithSites(s Sites) *Names {
 	if len(s) == 0 {
 		return n

@@ -73,8 +73,8 @@ func (m *Model) improve(e *evidence, ingress, egress uint16, weight []float64, l
 	return list
 }
 
-// search looks for all paths that explain a weight of floor. Where these are too many, it looks for those first that no
-// more than a few hops speak against, and for those that explain much. All of it takes no more than Config.Steps.
+// search finds all paths that explain a weight of floor. If these are too many, it finds those first that only a few
+// hops contradict, and those that explain much. All of it takes no more than Config.Steps.
 func (w *walk) search(total, floor float64) (list []candidate, complete bool) {
 	budget, found := w.m.config.Steps, map[string]candidate{}
 	run := func(misses int, least float64) bool {
@@ -244,7 +244,7 @@ func (w *walk) weigh() (total float64) {
 	return total
 }
 
-// spread gives, by hop, the nodes that some path could have there.
+// spread returns, by hop, the nodes that some path could have there.
 func (w *walk) spread() [][]uint16 {
 	if w.layers != nil {
 		return w.layers

@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 )
 
-// What a field of Config that is zero stands for.
+// The defaults of fields of Config that are zero.
 const (
 	defaultConfidence = 0.99
 	defaultUnmodelled = 1e-3

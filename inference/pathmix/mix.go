@@ -15,8 +15,8 @@ type Path struct {
 	Confidence float64 // probability that the path is used
 }
 
-// Set is paths of which some are used, but the digests do not say which. If there is only one, they do not say whether
-// it is used beside the others: those explain its digests as well.
+// Set holds paths of which some are used, but the digests do not distinguish them. If there is only one, it is not
+// known whether it is used beside the others: those explain its digests as well.
 type Set struct {
 	Paths [][]uint32
 	Share float64 // of all packets that take one of them
@@ -190,15 +190,15 @@ func bytesOf(path []uint16) []byte {
 	return b
 }
 
-// improve looks for candidates that would make a mixture more likely.
+// improve finds candidates that would make a mixture more likely.
 func (s *solver) improve(x *mixture, ingress, egress uint16) bool {
 	s.weigh(x)
 	list := s.m.improve(s.e, ingress, egress, s.inverse, float64(s.n)+2*slack)
 	return s.add(list[:min(len(list), 256)])
 }
 
-// doubt adds, for each path of a mixture, the same path with hops that are not what the links say. It reports whether
-// some were new.
+// doubt adds, for each path of a mixture, the same path with hops that differ from the links. It reports whether some
+// were new.
 func (s *solver) doubt(x *mixture) (added bool) {
 	for _, c := range x.members {
 		if !c.real() || s.wild[c.column] {
@@ -270,7 +270,7 @@ func (s *solver) judge(x *mixture) (margins []float64, rivals []*mixture) {
 				margins, rivals = append(margins, math.Inf(1)), append(rivals, nil)
 				continue
 			}
-			// What no other mixture can reach, even one that needs a path less.
+			// The likelihood that no other mixture can reach, even one that needs a path less.
 			worth := x.log - p.price - s.tau()
 			y := x.without(p.column)
 			s.fit(y, p.column, worth)

@@ -6,8 +6,8 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// spread leaves at every hop only neighbours of what the hops beside it can be, in one sweep in each direction. It
-// reports whether it did something. What there was no credit for stays noted for the next time.
+// spread keeps at every hop only neighbours of the candidates of the hops beside it, in one sweep in each direction. It
+// reports whether it did something. Steps without credit stay noted for the next time.
 func (t *Tracer) spread(tr *trace) bool {
 	done := !tr.paired && t.m.Dist != nil && t.pair(tr)
 	for h := 0; tr.toRight>>h != 0; h++ {
@@ -41,8 +41,8 @@ func (t *Tracer) affords(tr *trace, h int) bool {
 	return tr.size[h] <= 256>>min(t.m.Config.Scheme.Width(), 3) || tr.wide && tr.credit > 0
 }
 
-// revise keeps those candidates of hop to that are next to a candidate of hop from. What it removes was no neighbour of
-// any candidate of hop from, so that hop from need not be revised in turn.
+// revise keeps those candidates of hop to that are next to a candidate of hop from. The removed ones were no neighbours
+// of any candidate of hop from, so that hop from need not be revised in turn.
 func (t *Tracer) revise(tr *trace, from, to int) {
 	back := &tr.toLeft
 	if to < from {
@@ -54,7 +54,7 @@ func (t *Tracer) revise(tr *trace, from, to int) {
 	}
 }
 
-// reduce does what revise says, and also drops candidates that are too far from known hops. It reports whether there
+// reduce does the same as revise, and also drops candidates that are too far from known hops. It reports whether there
 // were none of the latter.
 func (t *Tracer) reduce(tr *trace, from, to int) bool {
 	m, source, row := t.m, tr.row(from), tr.row(to)

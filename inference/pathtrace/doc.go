@@ -43,8 +43,8 @@
 // the model does not have. It may then be right in all hops but those that no digest of the flow covered. Status.Seen
 // lists the covered hops, and the others follow from the model alone.
 //
-// [Tracer.Candidates] gives the exact posterior of every hop as long as 2²⁰ steps of search suffice, and says if they
-// did not.
+// [Tracer.Candidates] returns the exact posterior of every hop as long as 2²⁰ steps of search suffice, and reports if
+// they did not.
 //
 // # Where the map is wrong
 //
@@ -105,7 +105,7 @@
 // two paths from the start, the first digests may happen to fit a wrong path. It then stays the known one until the two
 // real paths are found. Rarely it stays longer. Where the two cross, a wrong path can follow one of them up to the
 // crossing and the other one from there on. The remaining parts make a second wrong path, and both together explain all
-// digests. What is left of the two makes a second wrong path, and both together explain all digests.
+// digests.
 //
 // # Cost
 //

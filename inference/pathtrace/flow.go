@@ -121,7 +121,7 @@ var classHops = [4]int{8, 16, 32, 64}
 
 const chunkRecords = 256
 
-// put makes a place for a path of so many hops and gives its reference, or 0 if that takes more than room bytes.
+// put makes a place for a path of so many hops and returns its reference, or 0 if that takes more than room bytes.
 func (s *slab) put(hops, room int) uint32 {
 	n := 0
 	for classHops[n] < hops {

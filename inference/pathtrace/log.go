@@ -9,7 +9,7 @@ import (
 )
 
 // digestLog keeps the last digests of a flow from its first one on, whether a path explains them or not, until its path
-// is certain. It is what a contradicted path is weighed with again, and it counts how often each hop has confirmed the
+// is certain. A contradicted path is weighed with them again, and the log counts how often each hop has confirmed the
 // path.
 type digestLog struct {
 	ring   []packet
@@ -93,8 +93,8 @@ func (l *digestLog) add(p packet) bool {
 	return true
 }
 
-// parted calls each with what every instance of a digest says about a path: the hops that wrote it, and whether the path
-// explains it. Hops whose node is not known explain anything; what they wrote into is left out.
+// parted calls each for every instance of a digest about a path, with the hops that wrote it, and whether the path
+// explains it. Hops whose node is not known explain anything; instances that they wrote into are left out.
 func (t *Tracer) parted(r record, id uint32, digest uint64, each func(writers uint64, agrees bool)) {
 	s, path, wrong := t.m.Config.Scheme, r.path(), r.astray()
 	for inst := range s.Instances() {

@@ -54,8 +54,7 @@ type part struct {
 	value   uint32
 }
 
-// deviates looks for a path that need not be the map's, in the digests that are kept of a flow whose digests contradict
-// it.
+// deviates finds a path that need not be the map's, in the kept digests of a flow whose digests contradict it.
 func (t *Tracer) deviates(f *Flow, l *digestLog) (e Event, ok bool) {
 	m := t.m
 	if len(m.Nodes) > maxLoose || l.taken < l.next {
@@ -258,8 +257,8 @@ func (t *Tracer) weigh(x *loose, p *part, h int) {
 	x.single[h]++
 }
 
-// doubtOne finds the settled hop that most of the digests which contradict the path speak against, and lets its node be
-// weighed by them. It reports whether there is one.
+// doubtOne finds the settled hop that most contradicting digests are evidence against, and lets its node be weighed by
+// them. It reports whether there is one.
 func (t *Tracer) doubtOne(x *loose) bool {
 	var score [pint.MaxHops]float64
 	for i := range x.parts {

@@ -10,7 +10,7 @@ import (
 )
 
 // narrow lets every domain that shrank have its effect on the others, until nothing changes any more or the credit is
-// used up. What it removes is impossible, but it does not remove everything that is.
+// used up. It removes only impossible candidates, but not all of them.
 func (t *Tracer) narrow(tr *trace) {
 	for !tr.dead {
 		switch {
@@ -80,8 +80,7 @@ func (t *Tracer) peel(tr *trace, x *xor) {
 	}
 }
 
-// combine removes candidates of a digest's unknown writers that no candidates of the other ones complete to what the
-// digest says.
+// combine removes candidates of a digest's unknown writers that no candidates of the other ones complete to the digest.
 func (t *Tracer) combine(tr *trace, x *xor) {
 	switch bits.OnesCount64(x.unknown) {
 	case 0:
@@ -100,7 +99,7 @@ func (t *Tracer) combine(tr *trace, x *xor) {
 	}
 }
 
-// maxSupport is the most bits of a digest that support looks at: it needs sets of two to that power.
+// maxSupport is the greatest number of bits of a digest for support, which needs sets of two to that power.
 const maxSupport = 13
 
 // support is generalised arc consistency for a digest with two or more unknown writers. It makes the sets of the XORs
@@ -179,8 +178,8 @@ func (t *Tracer) support(tr *trace, x *xor) {
 	}
 }
 
-// candidateValues returns the values of all candidates of a digest's writers, those of hops[i] from start[i] on, cut to
-// the bits that support looks at.
+// candidateValues returns the values of all candidates of a digest's writers, those of hops[i] from start[i] on. They
+// are cut to the bits for support.
 func (t *Tracer) candidateValues(tr *trace, x *xor, hops []int) (values []uint32, start [pint.MaxHops + 1]int) {
 	ids := t.ids[:0]
 	for i, h := range hops {

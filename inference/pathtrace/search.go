@@ -17,8 +17,8 @@ type level struct {
 	xors int32    // 1 + the first of the digests whose last unknown writer this hop is
 }
 
-// search visits the paths that explain all digests, depth first, until each says no or the steps are used up. The slice
-// that each gets is valid during the call. complete means that there are no other paths.
+// search visits the paths that explain all digests, depth first, until each returns false or the steps are used up. The
+// slice that each gets is valid during the call. The result complete means that there are no other paths.
 func (t *Tracer) search(tr *trace, steps int, each func(path []uint16) bool) (used int, complete bool) {
 	path := t.path[:tr.k]
 	loops := t.m.Config.Loops
@@ -82,7 +82,7 @@ func (t *Tracer) search(tr *trace, steps int, each func(path []uint16) bool) (us
 	return steps - left, complete
 }
 
-// place puts the nodes of known hops on a path and, unless paths may have loops, notes that they are used. It gives the
+// place puts the nodes of known hops on a path and, unless paths may have loops, notes that they are used. It returns the
 // first and the last of these hops, -1 if there is none. Known hops that no path can have together make it impossible.
 func (t *Tracer) place(tr *trace, path []uint16) (first, last int, possible bool) {
 	first, last = -1, -1

@@ -186,7 +186,7 @@ func (t *Tracer) replace(tr *trace, x xor) {
 	t.combine(tr, &tr.xors[worst])
 }
 
-// oneByOne is up to how many candidates they are looked at one by one.
+// oneByOne is the number of candidates up to which they are tested one by one.
 const oneByOne = 8
 
 // match keeps the candidates of a hop with the value that was found.

@@ -56,7 +56,7 @@ func (e *experience) share() float64 {
 	return (e.unsound + prior.Touched*priorFlows) / (e.sound + e.unsound + priorFlows)
 }
 
-// guard is what share is taken to be at most where marks depend on it.
+// guard returns the greatest assumed share where marks depend on it.
 func (e *experience) guard() float64 {
 	return min(prior.Touched, (bunches*e.contradicted+prior.Touched*priorFlows)/(e.backed+e.contradicted+priorFlows))
 }
@@ -181,8 +181,8 @@ func (t *Tracer) others(path []uint32, h int) bool {
 	return t.between(path, h, func(w uint16) bool { return bits.OnesCount8(t.heard[w]) >= 4 })
 }
 
-// between calls each with the nodes that the map has between the neighbours of a hop, until it says no. It reports
-// whether it never did, and whether there are such neighbours.
+// between calls each with the nodes that the map has between the neighbours of a hop, until it returns false. It
+// reports whether it never did, and whether there are such neighbours.
 func (t *Tracer) between(path []uint32, h int, each func(w uint16) bool) bool {
 	near := h - 1
 	if h == 0 {

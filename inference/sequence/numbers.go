@@ -16,7 +16,7 @@ const (
 	keptFills = 64
 )
 
-// numberLog lists the numbers that came since they were read last. What comes in order is not noted one by one: it is
+// numberLog lists the numbers that came since they were read last. Numbers in order are not noted one by one: they are
 // read from the record at the end of a window. Only gaps that leave the record before that are noted, and numbers that
 // fill gaps of an earlier window.
 type numberLog struct {
@@ -158,7 +158,7 @@ func (s *sequence) flush() {
 	}
 }
 
-// addSorted lists numbers that are not ahead of a reference, and gives the first of them.
+// addSorted lists numbers that are not ahead of a reference, and returns the first of them.
 func (t *numberLog) addSorted(list []uint32, ref, mask uint32) (first uint32) {
 	behind := func(n uint32) uint32 { return (ref - n) & mask }
 	slices.SortFunc(list, func(a, b uint32) int { return cmp.Compare(behind(b), behind(a)) })

@@ -47,7 +47,7 @@ type counts struct {
 // sequence is one sequence number space. Its record holds for each number in (head-span, head] whether it came. The
 // missing ones from edge on are provisional, those before it are counted as lost.
 //
-// What every number touches comes first: it shares two lines of the CPU cache with what a tracker counts beside.
+// The fields that every number touches come first: they share two lines of the CPU cache with the counts of a tracker.
 type sequence struct {
 	seen      []uint64
 	time      int64  // of head
@@ -555,8 +555,8 @@ func (s *sequence) jump(seq uint32, at int64, m *room) {
 	}
 }
 
-// dismiss forgets far numbers when the sequence goes on that they seemed to replace. What was received before them was
-// only kept back here.
+// dismiss forgets far numbers when the sequence goes on that they seemed to replace. Numbers received before them were
+// only delayed here.
 func (s *sequence) dismiss(at int64) {
 	if at >= s.farTime {
 		s.drop()

@@ -112,7 +112,7 @@ const (
 	// windows.
 	provenAfter   = 1e9
 	provenWindows = 2
-	// sample is how many guests are looked at for the one that makes room.
+	// sample is how many guests are compared for the one that makes room.
 	sample = 8
 )
 
@@ -145,7 +145,7 @@ func (t *Tracker) ReportNumbers(runs int) { t.runs = runs }
 // known to count.
 func (t *Tracker) Believe() { t.believes = true }
 
-// Numbers gives to p the numbers that came in the window that Cut ended last, and those that the run before did not
+// Numbers adds to p the numbers that came in the window that Cut ended last, and those that the run before did not
 // account for. It is called once after each Cut.
 func (t *Tracker) Numbers(p *window.Partial) {
 	for i := range t.reported.Numbers() {
@@ -160,8 +160,8 @@ func (t *Tracker) Numbers(p *window.Partial) {
 // None is a copy, since its bytes are not known.
 func (t *Tracker) Observe(r *decode.Report) { t.observe(r, 0, false) }
 
-// observe is Observe of a report whose datagram has a sum. A known copy is one by what its decoder knows, and has the
-// number that it had before.
+// observe is Observe of a report whose datagram has a sum. A known copy is one by the evidence of its decoder, and has
+// the same number as before.
 func (t *Tracker) observe(r *decode.Report, sum uint32, knownCopy bool) *entry {
 	if r.Has&decode.HasExporter == 0 {
 		return nil
@@ -232,7 +232,8 @@ func (t *Tracker) put(e *entry, r *decode.Lazy) {
 	}
 }
 
-// entryOf returns the entry that a report counts in, nil if it is refused. Of r, what is not given beside it counts.
+// entryOf returns the entry that a report counts in, nil if it is refused. Of r it uses the fields that are not
+// arguments.
 func (t *Tracker) entryOf(r *decode.Report, addr *decode.Addr, to uint64, node uint32, hwID uint8, at int64) *entry {
 	var width uint8
 	if r.Has&decode.HasSeq != 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// arrivalsOf ends the window and gives the arrivals in it.
+// arrivalsOf ends the window and returns the arrivals in it.
 func arrivalsOf(s *State, end int64) (list []window.Arrival, other uint64) {
 	var p window.Partial
 	c := s.Cut(end)

@@ -74,14 +74,14 @@
 //
 // # Bounds
 //
-// Memory is what the configuration says. Flows make place for others when they are idle, or when the table or the
+// Memory is bounded by the configuration. Flows make place for others when they are idle, or when the table or the
 // blocks run out. Hops beyond the table are folded into one called other. Path changes, drops and faults beyond their
-// lists are counted. Hops beyond the longest path that is kept count in the windows alone. All of it is in [Stats] or in
-// the window.
+// lists are counted. Hops beyond the longest path that is kept count in the windows alone. All of it is in [Stats] or
+// in the window.
 //
 // # What was measured
 //
-// The table gives reports a second with everything before and behind included (bench/rate: decoding, exporters,
+// The table lists reports a second with everything before and behind included (bench/rate: decoding, exporters,
 // detectors; five hops). It was measured on one of two shared cores of an EPYC at 2.6 GHz, best of two alternating
 // runs:
 //

@@ -96,9 +96,9 @@ func hopKey(h *decode.Hop) inference.HopKey {
 	return k
 }
 
-// named gives r without the hops that name no node, which it counts by their exporter and position: absent is not node
-// 0. What is left is no path, since it has gaps. Hops that were counted, by their place, are left out. It leaves r as
-// it is, and what it gives is good for the batch.
+// named returns r without the hops that name no node, which it counts by their exporter and position: absent is not
+// node 0. The rest is no path, since it has gaps. Hops that were counted, by their place, are left out. It leaves r as
+// it is, and its result is good for the batch.
 func (s *State) named(r *decode.Report, counted uint64) *decode.Report {
 	if !hasNameless(r.Hops) {
 		return r

@@ -53,7 +53,7 @@ func (s *hops) plain(f *flow, list []decode.Hop, u *decode.Units, codes []uint16
 	return len(list)
 }
 
-// record counts one hop record in the window and gives the codes of latency and queue.
+// record counts one hop record in the window and returns the codes of latency and queue.
 func (s *hops) record(ref uint16, u *decode.Units, h *decode.Hop) (latency, queue uint16) {
 	if s.n+2 > len(s.waiting) {
 		s.settle()

@@ -8,15 +8,14 @@ import (
 )
 
 const (
-	// firstTimed are the first reports of a flow in a window, whose times are looked at; of the others, one of
-	// everyTimed.
+	// firstTimed are the first reports of a flow in a window, whose times are used; of the others, one of everyTimed.
 	firstTimed = 4
 	everyTimed = 16
-	// maxTimed bounds the reports of a window whose times are looked at, so that this costs next to nothing.
+	// maxTimed bounds the reports of a window whose times are used, so that this costs next to nothing.
 	maxTimed = 1 << 14
 )
 
-// timed reports whether the times of a report are looked at, which is the n-th of its flow in the window.
+// timed reports whether the times of a report are used, which is the n-th of its flow in the window.
 func timed(n uint32) bool { return n <= firstTimed || n%everyTimed == 0 }
 
 // countTimes counts the times of a report with a whole path: how long its packet was on the links between switches.

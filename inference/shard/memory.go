@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
-// slack is how much longer a slice can be that grew by appending, in sixteenths of what is in it.
+// slack is the greatest room of a slice that grew by appending, in sixteenths of its items.
 const slack = 22
 
 // ArrivalMemory returns the further memory of [State.ListArrivals], as Memory counts it.

@@ -13,8 +13,8 @@ const maxPairs = 4096
 // maxLosses is the number of flows of a window that report what they lost, of all shards together.
 const maxLosses = 4 * maxPairs
 
-// pairs compares what the first and the last switch report of packets. It has memory only where first switches report,
-// and a flow that none of them reports costs nothing but a look at its flags.
+// pairs compares the reports of packets by the first and the last switch. It has memory only where first switches
+// report. A flow that none of them reports costs nothing but a test of its flags.
 type pairs struct {
 	flows       []pair
 	free        []uint32
@@ -34,8 +34,8 @@ func entersNetwork(r *decode.Report) bool {
 	return r.Flags&marks == decode.Transit|decode.Tracked && r.Kind == decode.KindPostcard && len(r.Hops) == 0
 }
 
-// leavesNetwork reports whether r says that a packet came to the end of its way, or was dropped by a switch that says
-// so. A sample is taken anywhere.
+// leavesNetwork reports whether r is about a packet that came to the end of its way, or that a switch dropped and
+// reported. A sample is taken anywhere.
 func leavesNetwork(r *decode.Report) bool {
 	if r.Flags&(decode.Transit|decode.Loop|decode.Sampled) != 0 {
 		return false

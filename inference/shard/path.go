@@ -88,7 +88,7 @@ func (s *State) changed(f *flow, now int64, slot uint32, id uint64) {
 }
 
 // evictBlock takes a block when there is none any more, from the flow that was not seen for longest among a few. It
-// gives 0 if all of those that it looks at are in use by the batch.
+// returns 0 if all of those few are in use by the batch.
 func (s *State) evictBlock(k inference.HopKey) uint32 {
 	const sample = 8
 	n := uint32(s.flows.Cap())

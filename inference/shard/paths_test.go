@@ -69,7 +69,7 @@ func (w *pathWorld) window() (reports []*decode.Report) {
 	return reports
 }
 
-// windowBytes ends a window and gives all of it.
+// windowBytes ends a window and returns all of it.
 func windowBytes(t *testing.T, s *State, end int64) []byte {
 	t.Helper()
 	c := s.Cut(end)

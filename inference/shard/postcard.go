@@ -95,7 +95,7 @@ func (s *State) countKnown(f *flow, k inference.HopKey, latency, queue uint16) {
 }
 
 // order moves the hop at index i of the chain to its place by falling TTL; those of unknown TTL stay behind the others.
-// It gives the new index.
+// It returns the new index.
 func (s *State) order(f *flow, chain []uint32, i int) int {
 	b := chain[i]
 	ttl := s.slab.blocks[b].ttl

@@ -66,8 +66,8 @@ func (s *State) countShort(r *decode.Lazy, slot uint32) bool {
 	return true
 }
 
-// readStack reads the stack of a lazy report whose flow has as many hops. It gives the codes of the latencies, and
-// lists the counters of the window behind those that wait, without making them wait. It gives false if the stack is not
+// readStack reads the stack of a lazy report whose flow has as many hops. It returns the codes of the latencies, and
+// lists the counters of the window behind those that wait, without making them wait. It returns false if the stack is not
 // that of the flow's path, or has a value that is absent or beyond the counters.
 func (h *hops) readStack(r *decode.Lazy, f *flow, codes *[inline]uint16) bool {
 	const (

@@ -227,8 +227,8 @@ func (s *State) update(n int) {
 	s.sweep(s.now)
 }
 
-// tableHash turns the halves of the hash around: collectors choose the shard by the upper half, and the table looks at
-// the upper half too.
+// tableHash swaps the halves of the hash. Collectors choose the shard by the upper half, and the table uses the upper
+// half too.
 func tableHash(flow uint64) uint64 { return bits.RotateLeft64(flow, 32) }
 
 // readAhead reads the lines that counting will need, independently of each other.
@@ -360,8 +360,8 @@ func (s *State) countAlone(r *decode.Report) {
 	}
 }
 
-// countPartial counts the hops of a report without a path. What belongs to hops on the known path of the flow counts
-// there too.
+// countPartial counts the hops of a report without a path. Values of hops on the known path of the flow count there
+// too.
 func (s *State) countPartial(f *flow, r *decode.Report) {
 	u := units(r)
 	var space [maxBlocks]uint32
@@ -384,7 +384,7 @@ func (s *State) countPartial(f *flow, r *decode.Report) {
 	}
 }
 
-// sweep forgets idle flows, at a pace that looks at each four times an idle timeout.
+// sweep forgets idle flows, at a pace that tests each four times an idle timeout.
 func (s *State) sweep(now int64) {
 	d := now - s.swept
 	if s.swept == 0 || d < 0 {

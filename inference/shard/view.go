@@ -22,8 +22,8 @@ const (
 	viewsWithin = 1e9
 	// mostViewed is how many packets are remembered.
 	mostViewed = 1 << 12
-	// viewedHops and viewedPlaces are how many hops and places of a packet are remembered. What has more counts each
-	// time.
+	// viewedHops and viewedPlaces are how many hops and places of a packet are remembered. A packet with more counts
+	// each time.
 	viewedHops, viewedPlaces = 24, 16
 	// mostAlike is how many packets of a flow that differ in nothing are looked through, without those before that are
 	// too old.
@@ -35,7 +35,7 @@ const (
 	viewsMemory = mostViewed*int64(unsafe.Sizeof(packetViews{})) + viewBuckets*int64(unsafe.Sizeof(viewBucket{})+unsafe.Sizeof(identifications{}))
 )
 
-// packetViews is a packet of the network. Of its lists, what is behind their ends is left over.
+// packetViews is a packet of the network. Items behind the ends of its lists are left over.
 type packetViews struct {
 	key    uint64 // of its flow and its identification
 	time   int64  // of its newest view
@@ -306,8 +306,8 @@ func (s *State) restOf(r *decode.Report, counted uint64) []decode.Hop {
 	return s.rest.hops[from:len(s.rest.hops):len(s.rest.hops)]
 }
 
-// lengthen lets r, a view of p with more hops, speak of the path of f. Where a shorter view of p began that path, it is
-// no other one.
+// lengthen makes r, a view of p with more hops, the path of f. If a shorter view of p began that path, it is no other
+// one.
 func (s *State) lengthen(f *flow, slot uint32, r *decode.Report, p *packetViews) {
 	id, before := inference.PathID(r.Hops), f.pathID
 	part := 0

@@ -113,8 +113,8 @@ func (s *hopSet) overflow(i uint32) {
 	s.high[*page*octaveCodes+i%octaveCodes]++
 }
 
-// countFar counts a code beyond the row of a hop. Once there are too many of them, what a hop has no counter for counts
-// for the hop "other".
+// countFar counts a code beyond the row of a hop. Once there are too many of them, codes without a counter count for
+// the hop "other".
 func (s *hopSet) countFar(ref uint16, kind uint32, code uint16) {
 	k := farCode{ref, code, uint8(kind)}
 	if _, ok := s.far[k]; !ok {

@@ -20,7 +20,7 @@ type Error struct {
 	Err    error
 }
 
-// Error gives, for example, "state of a tracker: width at byte 30: is out of range".
+// Error returns, for example, "state of a tracker: width at byte 30: is out of range".
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s at byte %d: %v", e.What, e.Field, e.Offset, e.Err)
 }

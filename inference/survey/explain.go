@@ -16,7 +16,7 @@ const (
 	shiftBits   = 8  // of each hop by which numbers are shifted
 )
 
-// What an explanation must rest on before a flow is a witness of an error.
+// The evidence that an explanation needs before a flow is a witness of an error.
 const (
 	passes     = 4   // rounds in which digests of several writers become digests of one
 	mostShift  = 3   // hops by which numbers can be shifted
@@ -69,7 +69,7 @@ func (a *account) fits() bool { return a.wrong*misfits <= a.right }
 // plain reports whether the map explains the digests.
 func (a *account) plain() bool { return a.shift == 0 && a.unmapped == 0 && a.unlinked == 0 }
 
-// surveyor looks for explanations. It keeps memory between calls and has one owner.
+// surveyor finds explanations. It keeps memory between calls and has one owner.
 type surveyor struct {
 	ids       uint32 // node ids that are searched are below
 	equations []equation

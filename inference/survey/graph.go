@@ -69,7 +69,7 @@ func (m *Map) common(a, b int32, limit int, dst []int32) []int32 {
 	return dst
 }
 
-// log2 of the number of nodes, rounded up: the bits that it takes to say which one.
+// nodeBits returns log2 of the number of nodes, rounded up: the bits that distinguish them.
 func (m *Map) nodeBits() int32 { return int32(bits.Len(uint(len(m.nodes)))) }
 
 // Instances returns the number of instances of a digest; 0 if there is no map.

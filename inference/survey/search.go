@@ -18,10 +18,10 @@ type clue struct {
 // chance is rare.
 const slack = 12
 
-// block is how many ids are looked at together.
+// block is how many ids are tested together.
 const block = 4096
 
-// maxClues bounds the clues for one hop that are looked at.
+// maxClues bounds the clues for one hop that are used.
 const maxClues = 64
 
 // clues lists the equations in which a hop is the only writer that is no node of the map.

@@ -46,8 +46,8 @@ type watched struct {
 // NewWatch makes one that searches node ids below a limit.
 func NewWatch(ids uint32) *Watch { return &Watch{surveyor: newSurveyor(ids)} }
 
-// Begin watches a flow. It gives a reference, or 0 if there is no room for one more, or for one more from its source.
-// Owner is what Survey calls it by.
+// Begin watches a flow. It returns a reference, or 0 if there is no room for one more, or for one more from its source.
+// Survey names the flow by its owner.
 func (w *Watch) Begin(m *Map, flow *decode.FlowKey, owner uint32) uint32 {
 	if m == nil || w.used == MaxFlows {
 		return 0

@@ -134,8 +134,8 @@ func (s *State) suspect(f *inference.Finding, probed []evidence) {
 	}
 }
 
-// ofPackets reports whether a finding speaks of packets that fare worse, and not of reports, of the inventory, or of
-// what fell. Where nothing passes any more, or values stand still, reports may be the reason; if it is the link, probes
+// ofPackets reports whether a finding is about packets that fare worse, and not about reports, the inventory, or fallen
+// values. Where nothing passes any more, or values stand still, reports may be the reason; if it is the link, probes
 // get lost. More traffic alone is no trouble before a queue grows.
 func ofPackets(k inference.Kind) bool {
 	switch k {

@@ -46,7 +46,7 @@ type hop struct {
 
 const (
 	usualCycles = 60
-	// A direction is accused of what both take longer if this part of it is reported of that direction.
+	// A direction is accused of the excess of both if this part of it is reported of that direction.
 	pairShare = .25
 	// How many times the clocks of a pair move in a cycle, in the mean, its floor is at least.
 	driftReach = 8
@@ -113,8 +113,8 @@ func (x *hops) step(s *State, c *Cycle) {
 	x.pairs(s, at)
 }
 
-// pairs looks at both directions of each link together. By how much two clocks differ is added to the one and taken
-// from the other. So clocks which drift say nothing here, and far less than what a drift may be is news.
+// pairs compares both directions of each link together. The difference of two clocks is added to the one and subtracted
+// from the other. So clocks which drift have no effect here, and far less than a possible drift is found.
 func (x *hops) pairs(s *State, at detect.Moment) {
 	cfg := detect.Latency(s.cfg.Window)
 	cfg.Floor = 1 // values are in floors

@@ -132,7 +132,7 @@ func (x *losses) step(s *State, list []Round) {
 	}
 }
 
-// recover lets culprits go that are well again. What they lost is forgotten, so that it is not found once more.
+// recover removes culprits that are well again. Their losses are forgotten, so that they are not found once more.
 func (x *losses) recover(in *Incidence) {
 	kept := x.culprits[:0]
 	for _, c := range x.culprits {

@@ -34,8 +34,8 @@ func explainsLatencies(k inference.Kind) bool {
 	return k == inference.HighLatency || k == inference.HighQueue
 }
 
-// collect notes what the open findings name that are evidence themselves: links and interfaces, and of latencies nodes
-// as well. What a node drops may be packets of few flows, and is no explanation of what probes lose.
+// collect notes the links and interfaces that open findings name which are evidence themselves, and of latencies nodes
+// as well. Drops of a node may be packets of few flows, and do not explain losses of probes.
 func (x *named) collect(s *State, all []inference.Finding) {
 	if x.losses == nil {
 		x.losses, x.latencies, x.kept = map[int32]bool{}, map[int32]bool{}, map[keptClass][]int32{}

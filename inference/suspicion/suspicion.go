@@ -150,8 +150,8 @@ func New(cfg Config, in *Incidence, places Places) *State {
 	return s
 }
 
-// replan replaces the probes. What is known of links stays, what is known of probes is forgotten; the number of links
-// has to be the same.
+// replan replaces the probes. The state of links stays, that of probes is forgotten. The number of links has to be the
+// same.
 func (s *State) replan(in *Incidence) {
 	s.incidence = in
 	s.losses.reset(in)
@@ -197,8 +197,8 @@ func (s *State) Inherit(from *State, was []int32) {
 }
 
 // Resume suspects a link that an earlier life suspected at a time. It does so until as many rounds of the probes that
-// cross it have come as a line that is down would have lost. What was against it is not known any more, but why in
-// words. Links that no probe crosses are left alone.
+// cross it have come as a line that is down would have lost. The evidence against it is not known any more, but for its
+// text why. Links that no probe crosses are left alone.
 func (s *State) Resume(link int32, since int64, why string) {
 	if link < 0 || int(link) >= len(s.links) || s.incidence.class[link] < 0 {
 		return
@@ -221,7 +221,7 @@ func byLink(list []evidence) map[int32][]evidence {
 	return m
 }
 
-// Step takes a cycle and gives the suspects, by link, valid until the next call.
+// Step takes a cycle and returns the suspects, by link, valid until the next call.
 func (s *State) Step(c *Cycle) []Suspect {
 	s.cycles++
 	s.end = c.Now

@@ -33,7 +33,7 @@ type transit struct {
 
 func (x *transits) reset(in *Incidence) { *x = transits{probes: make([]transit, len(in.probes))} }
 
-// inherit takes over what is known of other probes: probe gives the number here of one there, or -1.
+// inherit takes over the state of other probes. The function probe returns the number here of one there, or -1.
 func (x *transits) inherit(from *transits, probe func(int32) int32) {
 	for p := range from.probes {
 		if q := probe(int32(p)); q >= 0 {
@@ -76,7 +76,7 @@ func (x *transits) step(s *State, list []Round) {
 	}
 }
 
-// step takes a value and gives what it has in excess, if the probe is known well enough.
+// step takes a value and returns its excess, if the probe is known well enough.
 func (p *transit) step(v, floor float64) (e excess, ok bool) {
 	d := v - p.mean
 	e.Error = math.Sqrt(p.square)*max(1, p.tail/transitTail) + floor

@@ -71,7 +71,7 @@ func (a *Admission) Fold(p *Partial, end int64) {
 	}
 }
 
-// foldHop merges the i-th hop into the hop other, puts the last one into its place, and gives its number of records.
+// foldHop merges the i-th hop into the hop other, puts the last one into its place, and returns its number of records.
 func (p *Partial) foldHop(i int) uint64 {
 	to := p.Hop(inference.HopKey{Other: true}) // which may move all items
 	items := p.hops.items

@@ -22,7 +22,7 @@ const (
 	flowBytes = 2*len(decode.Addr{}) + 6
 )
 
-// What can be wrong with the bytes of a partial.
+// The errors of the bytes of a partial.
 var (
 	ErrTruncated = errors.New("truncated")
 	ErrVersion   = errors.New("unknown version")
@@ -122,7 +122,7 @@ func (c *coder) header(p *Partial, version byte) {
 	}
 }
 
-// section reads a section, which comes behind the one with the number last, and gives its own number.
+// section reads a section, which comes behind the one with the number last, and returns its own number.
 func (c *coder) section(p, into *Partial, version, last byte) byte {
 	at, end := c.at, len(c.b)
 	var number byte
@@ -165,7 +165,7 @@ type coder struct {
 	left   int              // paths of a spread
 }
 
-// open begins a section of n items, and gives the place where it begins.
+// open begins a section of n items, and returns the place where it begins.
 func (c *coder) open(section byte, n int) int {
 	c.b = append(c.b, section, 0, 0, 0, 0)
 	at := len(c.b)

@@ -10,7 +10,7 @@ import (
 // MaxMapErrors is the greatest number of errors that a Deviation lists.
 const MaxMapErrors = 16
 
-// compareDeviations is a total order, by flow first; of the same flow the one that was looked at last comes first.
+// compareDeviations is a total order, by flow first. Of the same flow the one that was examined last comes first.
 func compareDeviations(a, b *inference.Deviation) int {
 	if c := cmp.Or(a.Flow.Compare(&b.Flow), cmp.Compare(b.Last, a.Last), cmp.Compare(b.Digests, a.Digests), cmp.Compare(a.Ingress, b.Ingress)); c != 0 {
 		return c

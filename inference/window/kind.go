@@ -65,8 +65,8 @@ type kindOf[K comparable, V any] struct {
 	code    func(c *coder, m *memory, v *V)
 	readAll func(c *coder, t *table[K, V], n int)
 
-	// rows are the list of the window, and the counter of what it leaves out; that is nil where it leaves out nothing.
-	// Kinds without rows are in no window.
+	// rows returns the list of the window, and the counter of the items that it leaves out. The counter is nil where
+	// none are left out. Kinds without rows are in no window.
 	rows func(*inference.Window) (list *[]V, left *uint64)
 	// weight is the count of an item that the window leaves out; nil for 1.
 	weight func(*V) uint64
@@ -114,7 +114,7 @@ func (k *kindOf[K, V]) add(p *Partial, v *V) {
 	k.put(p, &t.added)
 }
 
-// leaveOut counts an item that is not listed, and gives 1 if no counter of p does.
+// leaveOut counts an item that is not listed, and returns 1 if no counter of p does.
 func (k *kindOf[K, V]) leaveOut(p *Partial, v *V) int {
 	if k.leave == nil {
 		return 1
@@ -182,8 +182,8 @@ func (k *kindOf[K, V]) reset(p *Partial) {
 	t.memory.reset()
 }
 
-// merge adds the items of q, without limits those of all kinds. Within limits what p has stays, and it gives the number
-// of items that found no room and that no counter of p counts.
+// merge adds the items of q, without limits those of all kinds. Within limits the items of p stay. It returns the
+// number of items that found no room and that no counter of p counts.
 func (k *kindOf[K, V]) merge(p, q *Partial, most *Limits) (left int) {
 	k.trim(q)
 	items := k.in(q).items
@@ -367,7 +367,7 @@ func (m *memory) keep(to *[]inference.HopKey, path []inference.HopKey) {
 	}
 }
 
-// share copies list to the end of memory and gives the copy.
+// share copies list to the end of memory and returns the copy.
 func share[T any](memory *[]T, list []T) []T {
 	n := len(*memory)
 	*memory = append(*memory, list...)

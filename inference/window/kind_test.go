@@ -48,7 +48,7 @@ func (k *kindOf[K, V]) limits(n int) Limits {
 
 func (k *kindOf[K, V]) counts() bool { return k.leave != nil }
 
-// listed adds what a window lists of the kind to a partial, and gives what the window left out.
+// listed adds what a window lists of the kind to a partial, and returns what the window left out.
 func (k *kindOf[K, V]) listed(w *inference.Window, to *Partial) (uint64, bool) {
 	if k.rows == nil {
 		return 0, false

@@ -98,7 +98,7 @@ func (p *Partial) otherNameless() *namelessPart {
 	return x
 }
 
-// foldNameless merges the i-th place into the one of no place, puts the last one there, and gives its number of records.
+// foldNameless merges the i-th place into the one of no place, puts the last one there, and returns its number of records.
 func (p *Partial) foldNameless(i int) uint64 {
 	to := p.otherNameless() // which may move all items
 	items := p.nameless.items

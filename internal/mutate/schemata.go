@@ -83,7 +83,7 @@ func load(pattern string) (*loaded, error) {
 	return p, err
 }
 
-// mutate lists the mutants of the functions that the expression names, and gives the sources that hold all of them.
+// mutate lists the mutants of the functions that the expression names, and returns the sources that hold all of them.
 // Mutant k of the list is in force when the variable inForce is k+1.
 func (p *loaded) mutate(funcs string) (labels []string, sources map[string][]byte) {
 	named := regexp.MustCompile(`^(` + funcs + `)$`)

@@ -139,7 +139,7 @@ func (c composer) carrier() []byte {
 	return c.packet(port, tos, append(c.int(byPort), random(c.Rand, c.IntN(24))...), !byPort && c.IntN(3) == 0)
 }
 
-// tunnel is INT 2.x in VXLAN-GPE or Geneve; it gives nil where INT of another version was drawn.
+// tunnel is INT 2.x in VXLAN-GPE or Geneve; it returns nil where INT of another version was drawn.
 func (c composer) tunnel() []byte {
 	b := c.int(false)
 	if b[0]>>4 == 0 {

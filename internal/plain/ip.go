@@ -19,7 +19,7 @@ type ip struct {
 }
 
 // parseIP reads the headers of a packet at a place of b; limit is where by its lengths ends what encloses the packet. A
-// packet inside of a report may promise more than that, one of the network not. It gives nil without a whole header
+// packet inside of a report may promise more than that, one of the network not. It returns nil without a whole header
 // of that version.
 func parseIP(b []byte, at, limit, version int, inside bool) *ip {
 	p := &ip{at: at, version: version, l4: -1, limit: limit}

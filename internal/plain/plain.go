@@ -125,7 +125,7 @@ func Decode(p Profile, f Frame) []Object {
 	return list
 }
 
-// link walks what lies in front of the packet. It gives the place of the packet and its EtherType, 0 if there is none.
+// link walks what lies in front of the packet. It returns the place of the packet and its EtherType, 0 if there is none.
 func link(kind uint16, b []byte) (at int, ethertype uint16) {
 	switch kind {
 	case 1:

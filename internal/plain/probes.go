@@ -81,7 +81,7 @@ func path(p *ip) Object {
 	return o
 }
 
-// probe reads an INT-Probe behind EtherType 0x0700 or 0x0701. It gives nil for a source route in front of IPv4.
+// probe reads an INT-Probe behind EtherType 0x0700 or 0x0701. It returns nil for a source route in front of IPv4.
 func probe(b []byte, at, wire int, kind uint16) Object {
 	o := Object{"format": "int-probe", "kind": "probe"}
 	reject := func(field string, offset int, reason string) Object {

@@ -214,7 +214,7 @@ func (s *Influx) end(sig syscall.Signal) {
 // row is one value that a query gave.
 type row map[string]any
 
-// Query runs a Flux query and gives all records. In the query, BUCKET stands for the server's bucket in quotes.
+// Query runs a Flux query and returns all records. In the query, BUCKET stands for the server's bucket in quotes.
 func (s *Influx) Query(flux string) ([]row, error) {
 	opt := influxdb2.DefaultOptions()
 	opt.SetHTTPRequestTimeout(120)

@@ -83,8 +83,8 @@ type Table[K comparable, V any] struct {
 	stats   Stats
 }
 
-// New makes an empty table. evict, unless nil, is called before an entry leaves; it must not change the table.
-// All memory is asked for at once, but the system gives it page by page, as entries come.
+// New makes an empty table. evict, unless nil, is called before an entry leaves; it must not change the table. All
+// memory is requested at once, but the system allocates it page by page, as entries come.
 func New[K comparable, V any](cfg Config, evict func(slot uint32, e *Entry[K, V], why Reason)) (*Table[K, V], error) {
 	n := capacity(cfg.MemoryBytes, int(unsafe.Sizeof(Entry[K, V]{})))
 	if n < 1 {
@@ -142,8 +142,8 @@ func (t *Table[K, V]) Get(hash uint64, key *K) uint32 {
 	return slot
 }
 
-// Find finds key or makes an entry for it, with a zero value. It marks the entry as seen at time now. It gives None
-// only for a hash that many keys share, which chance does not bring about.
+// Find finds key or makes an entry for it, with a zero value. It marks the entry as seen at time now. It returns None
+// only if an adversary makes many keys collide.
 func (t *Table[K, V]) Find(hash uint64, key *K, now int64) (slot uint32, inserted bool) {
 	t.batch++
 	return t.find(hash, key, now)
@@ -290,9 +290,9 @@ func (t *Table[K, V]) Live(slot uint32) bool {
 	return slot < t.used && t.entries[slot].Seen != free
 }
 
-// Sweep looks at the next n slots, going round the table, and evicts what was last seen more than the idle timeout
-// before now. It gives the number of evictions. Ten calls in each idle timeout, of a tenth of the slots each, keep the
-// table tidy.
+// Sweep tests the next n slots, going round the table. It evicts entries that were last seen more than the idle timeout
+// before now. It returns the number of evictions. Ten calls in each idle timeout, of a tenth of the slots each, keep
+// the table tidy.
 func (t *Table[K, V]) Sweep(now int64, n int) (evicted int) {
 	for range min(n, int(t.used)) {
 		if t.sweep >= t.used {

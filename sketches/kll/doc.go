@@ -19,7 +19,7 @@
 //
 // # What is not promised
 //
-// A rank error of 9 % says little about the last percent of a distribution. Where the tail matters, count codes in a
+// A rank error of 9 % bounds little in the last percent of a distribution. Where the tail matters, count codes in a
 // logcode.Histogram or use package tail. Merging in another order gives a sketch that keeps the same bounds, but not
 // the same bytes. A sketch reads no clock and no global generator: its input and the [Rand] of the caller decide every
 // bit.

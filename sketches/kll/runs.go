@@ -10,7 +10,7 @@ func halve(items []uint16, lo, n, from int) {
 		level[i] = level[2*i+from]
 	}
 	copy(level[half:], level[2*half:]) // the odd one
-	// What is kept now lies in front of the place into which it merges, so nothing is overwritten before it is read.
+	// The kept items lie in front of the place into which they merge, so nothing is overwritten before it is read.
 	merge(items[lo+n-half:], level[:half])
 	copy(items[half:], items[:lo])
 }

@@ -139,7 +139,7 @@ func (t *Tiny) put(run []uint16, w int, r *Rand) {
 	}
 }
 
-// strided keeps every stride-th item from the i-th on, and gives their number.
+// strided keeps every stride-th item from the i-th on, and returns their number.
 func strided(run []uint16, i, stride int) (n int) {
 	for ; i < len(run); i += stride {
 		run[n] = run[i]
@@ -331,7 +331,7 @@ func (t *Tiny) Quantiles(dst []uint16, qs ...float64) []uint16 {
 	return dst
 }
 
-// sort fills dst with code<<8 | level of all items, in order, and gives their number and the sum of their weights.
+// sort fills dst with code<<8 | level of all items, in order, and returns their number and the sum of their weights.
 func (t *Tiny) sort(dst *[tinyItems]uint32) (n int, total uint64) {
 	i := tinyItems - int(t.used)
 	for h, k := range t.size {

@@ -7,14 +7,14 @@ import (
 	"math/bits"
 )
 
-// What can be wrong with the bytes of a histogram.
+// The errors of the bytes of a histogram.
 var (
 	ErrTruncated = errors.New("truncated")
 	ErrCorrupt   = errors.New("corrupt")
 )
 
-// Append appends the bytes of h to b. They say how long they are, and are the same for histograms that counted the
-// same, however they came to it:
+// Append appends the bytes of h to b. They include their length, and are the same for histograms with the same counts,
+// however they came to them:
 //
 //	length of a run of codes, gap before it, counter of each of its codes   as often as there are runs
 //	0                                                                       the end
@@ -60,7 +60,7 @@ func (h *Histogram) Append(b []byte) []byte {
 	return b
 }
 
-// Read makes h the histogram whose bytes b begins with, and gives their number. It refuses what [Histogram.Append] does
+// Read makes h the histogram whose bytes b begins with, and returns their number. It refuses what [Histogram.Append] does
 // not write; then h is empty, and the number is the offset of the error.
 func (h *Histogram) Read(b []byte) (int, error) {
 	h.Reset()
@@ -181,7 +181,7 @@ func addShort(page []uint32, x uint64) (n uint64, size int, total uint64) {
 	return uint64(len(page)), size, total
 }
 
-// uvarint reads the varint at a place, and gives the place behind it.
+// uvarint reads the varint at a place, and returns the place behind it.
 func uvarint(b []byte, at int) (v uint64, next int, err error) {
 	if at+1 < len(b) {
 		if b[at] < 0x80 {

@@ -145,8 +145,8 @@ func (h *Histogram) Merge(o *Histogram) {
 	}
 	first, last := (DenseCodes-o.bottom)/pageCodes, (o.top-1)/pageCodes
 	if h.top == 0 && len(o.counts) <= int(last-first+1)*pageCodes {
-		// What h has beyond is zero, so that only the counters of o have to be copied. O has no more of them than it
-		// needs.
+		// The counters of h beyond are zero, so that only the counters of o have to be copied. O has no more of them
+		// than it needs.
 		if cap(h.counts) < len(o.counts) {
 			h.counts = make([]uint32, 0, len(o.counts))
 		}

@@ -43,7 +43,7 @@ func Encode(v uint64) uint16 {
 	return uint16(e<<mantissa + uint(v>>(e&63)))
 }
 
-// Decode returns the middle of the values that have code c. A code that [Encode] never gives stands for the largest.
+// Decode returns the middle of the values that have code c. A code that [Encode] never returns stands for the largest.
 func Decode(c uint16) uint64 {
 	lo, width := cell(min(c, Codes-1), mantissa)
 	return lo + (width-1)/2
@@ -76,7 +76,7 @@ func EncodeBoth(v uint64) (fine, dense uint32) {
 	return fine, dense
 }
 
-// Dense turns a code of [Encode] into the one that [EncodeDense] gives for the same value.
+// Dense turns a code of [Encode] into the code of [EncodeDense] for the same value.
 func Dense(c uint16) uint16 {
 	const shift = mantissa - denseMantissa
 	if c < 1<<mantissa {

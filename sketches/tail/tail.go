@@ -227,7 +227,7 @@ func (t *Sketch) list() (codes [listed]uint16, n int) {
 	return codes, n
 }
 
-// cover makes room for a code beyond the cells, and gives its cell. Where few codes are beyond, they count in the
+// cover makes room for a code beyond the cells, and returns its cell. Where few codes are beyond, they count in the
 // outermost cell; otherwise cells move, or become wider.
 func (t *Sketch) cover(f uint16, r *Rand) int {
 	i := int(f>>(t.width-1)) - int(t.origin)
@@ -263,7 +263,7 @@ func (t *Sketch) cover(f uint16, r *Rand) int {
 	}
 }
 
-// slide makes the by-th cell the first one. What would fall out is empty.
+// slide makes the by-th cell the first one. The cells that would fall out are empty.
 func (t *Sketch) slide(by int) {
 	by = max(by, -int(t.origin))
 	old := t.cell

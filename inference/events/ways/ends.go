@@ -90,7 +90,7 @@ func (s *suspects[K]) reset() {
 
 func (s *suspects[K]) len() int { return len(s.list) }
 
-// cross notes that a flow crosses a candidate, and gives the number of that.
+// cross notes that a flow crosses a candidate, and returns the candidate's number.
 func (s *suspects[K]) cross(k K, flow int32) int32 {
 	at, known := s.index[k]
 	if !known {
@@ -211,7 +211,8 @@ func (e end) packets() string {
 
 func (e end) address() netip.Addr { return e.host.Netip() }
 
-// places says where packets of an end can have been lost, and that the links can have lost them as well.
+// places returns a text about where packets of an end can have been lost. It adds that the links can have lost them as
+// well.
 func (e end) places(links []link) string {
 	var out []string
 	switch e.scope {

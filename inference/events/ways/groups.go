@@ -90,7 +90,7 @@ func (g groups) publishGroups(w *inference.Window, flows []moved) []moved {
 	return flows
 }
 
-// publishRounds publishes the flows that go round at a common link, and returns the others. What goes round left its
+// publishRounds publishes the flows that go round at a common link, and returns the others. A flow that loops left its
 // way wherever that was.
 func (g groups) publishRounds(w *inference.Window, flows []moved) []moved {
 	counts := map[pair]int{}

@@ -333,7 +333,7 @@ func (x *Silent) turn(k int) {
 	}
 }
 
-// fit looks at the time of a scale that ends now, and publishes culprits that others explain nearly as well if unsure.
+// fit fits the time of a scale that ends now. It publishes culprits that others explain nearly as well if unsure.
 func (x *Silent) fit(scale int, unsure bool) {
 	lost := uint64(0)
 	x.flows.Order()
@@ -423,7 +423,7 @@ func (x *Silent) findBundles() {
 }
 
 // found publishes a culprit, and takes its evidence out of the larger blocks. One that others explain nearly as well is
-// published if unsure. No link is accused of what an end of the ways over it explains nearly as well.
+// published if unsure. No link is accused of losses that an end of the ways over it explains nearly as well.
 func (x *Silent) found(c loss.Culprit, scale int, unsure bool) {
 	at, confidence := c.Link, c.Confidence
 	e := x.end(at)
@@ -522,7 +522,7 @@ func (x *Silent) drop(k culprit) {
 // memberOdds is how much less likely all members of a bundle have to be than the one of them that is named.
 const memberOdds = 3
 
-// member is the link of a culprit, or that one of several between its nodes which alone loses packets. What was named
+// member is the link of a culprit, or that one of several between its nodes which alone loses packets. A named member
 // stays so, unless another member loses packets as well.
 func (x *Silent) member(k culprit, l link, rivals []loss.Rival) inference.Element {
 	all := inference.ElementOfLink(k.from, k.to)

@@ -7,17 +7,16 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// Recrossing corrects a window that is made again because something of it came late. It is used like a crossing and
-// knows what that one published of the window; windows in between are not known to it.
+// Recrossing corrects a window that is made again because some of its records came late. It is used like a crossing. It
+// has that one's claims for the window, and no memory of the windows in between.
 //
-// What the crossing claimed of a shared exporter (Lost, Provisional, Down, Restarts) stays claimed, and everything else
-// is added up anew with what came late. Of an exporter that one run had alone then, the claims are those of the run.
-// Numbers and gaps that came late are added to the crossing, which counts what they change with its next window: Lost
-// below 0 takes losses back. Windows that have as Down what came after all are made again without it. So the sums over
-// all windows are right again, of Lost and of Down each. Of numbers in stretches of which only the number of numbers is
-// known, they are right together. This holds for the last windows of a shared exporter in which something was claimed,
-// 32 of them. Path changes pass as they were reported: a flow that moved in a window that came late has not changed its
-// path.
+// The claims of the crossing for a shared exporter (Lost, Provisional, Down, Restarts) stay. The rest is added up anew
+// with the late records. If one run had an exporter alone then, the claims are those of the run. Late numbers and gaps
+// are added to the crossing, which counts their changes with its next window: Lost below 0 takes losses back. Windows
+// that count numbers as Down which came after all are made again without them. So the sums over all windows are right
+// again, of Lost and of Down each. In stretches of which only the number of numbers is known, they are right together.
+// This holds for the last 32 windows of a shared exporter with claims. Path changes pass as they were reported. A flow
+// that moved in a late window has not changed its path.
 type Recrossing struct {
 	cross  *Crossing
 	part   *Crossing

@@ -105,8 +105,8 @@ type counts struct {
 	refused          uint64 // exporters for which there was no place, in each window
 }
 
-// silent is the statistics that a collector still reports of an exporter that it did not hear. Of one that another
-// collector has alone, that says nothing.
+// silent holds the statistics that a collector still reports of an exporter that it did not hear. If another collector
+// has the exporter alone, they have no meaning.
 type silent struct {
 	from string
 	inference.ExporterStats

@@ -49,7 +49,7 @@ func newCollectors(t *testing.T, n int, seed uint64) *collectors {
 	return c
 }
 
-// turn ends a window and gives what Cross makes of it, and what one collector saw.
+// turn ends a window and returns what Cross makes of it, and what one collector saw.
 func (c *collectors) turn() (got, want inference.Window) {
 	c.t.Helper()
 	c.end += 1e9

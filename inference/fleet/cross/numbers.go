@@ -443,7 +443,7 @@ func (s *stream) extend(n uint32) uint64 {
 	return (s.head()>>s.width+2)<<s.width + uint64(n)
 }
 
-// insert adds numbers that came, and gives how many of them had come before.
+// insert adds numbers that came, and returns how many of them had come before.
 func (s *stream) insert(r window.Run) (copies uint64) {
 	// The runs that it touches.
 	from, _ := slices.BinarySearchFunc(s.runs, r.First, func(x window.Run, first uint64) int {
@@ -534,8 +534,8 @@ func (x *exporter) noteHeard(heard []string, end int64, l *Limits) {
 	x.owner, x.last = heard[0], end
 }
 
-// correct ends a window and corrects the sum of the exporter's statistics, if there were any. Present says that they
-// have those of its owner. It returns the labels of windows that have as missed what came in this one.
+// correct ends a window and corrects the sum of the exporter's statistics, if there were any. The argument present is
+// true if they include those of its owner. It returns the labels of windows that count numbers of this one as missed.
 func (x *exporter) correct(e *inference.ExporterStats, present bool, end int64, l *Limits) (taken []int64) {
 	x.streams = slices.DeleteFunc(x.streams, func(s *stream) bool {
 		idle := len(s.members) == 0 || end-s.heard > int64(l.Idle)
@@ -610,8 +610,8 @@ func (x *exporter) pass(end int64, waiting uint64) {
 	x.claimed, x.missed = n.settled(), n.out
 }
 
-// correctMissed takes n numbers that came after all out of what windows have as missed, the latest first. It returns
-// how many of them no window has any more that is known.
+// correctMissed takes n numbers that came after all out of the missed ones of windows, the latest first. It returns how
+// many of them are in no window that is still known.
 func (x *exporter) correctMissed(n int64) (left int64, taken []int64) {
 	for i := len(x.claims) - 1; i >= 0 && n > 0; i-- {
 		k := &x.claims[i]
@@ -624,7 +624,7 @@ func (x *exporter) correctMissed(n int64) (left int64, taken []int64) {
 	return n, taken
 }
 
-// claim keeps what was claimed in a window, if that is anything. The oldest gives way, and one without Down first: that
+// claim keeps a claim of a window, if it is not empty. The oldest is evicted, and one without Down first, since Down
 // may be taken back.
 func (x *exporter) claim(k claim) {
 	if k.lost == 0 && k.provisional|k.down|k.restarts == 0 {

@@ -22,8 +22,7 @@ const (
 	furthest = 1 << 62
 )
 
-// AppendState appends what c knows between two windows, for ReadState. What was the same for two of them has the same
-// bytes.
+// AppendState appends the state of c between two windows, for ReadState. Equal states have the same bytes.
 func (c *Crossing) AppendState(b []byte) []byte { return state.Append(b, c.code) }
 
 // ReadState makes c know what AppendState wrote, by a crossing whose limits were not higher. Other bytes are refused

@@ -54,14 +54,14 @@ type books struct {
 	// Ahead is the number of reports that consumers took before their collector accounted for them. Its last record is
 	// older than theirs, or it was killed before it wrote one. They are in Received all the same.
 	Ahead uint64
-	// lost is, by collector, the number of reports that its kills and absences have cost, as far as it knows. What
-	// other collectors took instead is among it; the balances have what no collector took.
+	// lost is, by collector, the number of reports that its kills and absences have cost, as far as known. It includes
+	// reports that other collectors took instead. The balances have those that no collector took.
 	lost map[string]uint64
 }
 
-// Ledger adds up the accounts of the members: received = stored + in flight + dropped over the whole fleet. What Kafka
-// has and no consumer has taken is in flight. Members speak at different times, so that what is in flight is as exact
-// as they are frequent; the sum is exact all the same.
+// Ledger adds up the accounts of the members: received = stored + in flight + dropped over the whole fleet. Reports in
+// Kafka that no consumer has taken are in flight. Members write their accounts at different times, so the number in
+// flight is as exact as they are frequent. The sum is exact all the same.
 func Ledger(members []*Member) books {
 	var sent, all Balance // all collectors; Stored is what Kafka confirmed
 	sum := books{lost: map[string]uint64{}}
@@ -93,7 +93,7 @@ func Ledger(members []*Member) books {
 		dropped, _ := total(a.Dropped)
 		switch a.Topic {
 		case fleet.RawReports:
-			// What was passed is on its way through Kafka again; the rest is in the consumer or was dropped.
+			// Passed reports are on their way through Kafka again; the rest is in the consumer or was dropped.
 			recovered += a.Recovered
 			raw += int64(a.Taken - a.Passed - dropped)
 			kafka -= int64(a.Taken - a.Passed)
@@ -155,7 +155,8 @@ func Ledger(members []*Member) books {
 	return sum
 }
 
-// unread are the reports of records that are not there, beside those that their collectors could not send, which say so.
+// unread returns the number of reports of missing records, beside those that their collectors could not send and
+// account for.
 func unread(members []*Member, accounts []*Account) (n uint64) {
 	missing := map[string]uint64{}
 	for _, a := range accounts {
@@ -184,8 +185,8 @@ func balanceOf(m *Member) *Balance {
 	return m.Run
 }
 
-// ahead takes n reports out of what collectors have in flight, the last stages first: a consumer has taken them
-// already. What is not there was received after the last account of their collectors, and is returned.
+// ahead takes n reports out of the collectors' reports in flight, the last stages first: a consumer has taken them
+// already. The rest was received after the last account of their collectors, and is returned.
 func (b *Balance) ahead(n uint64) uint64 {
 	for _, stage := range []string{"spool", "sink-queue", "window", "shard-queue", "ring"} {
 		part := min(n, b.InFlight[stage])

@@ -116,8 +116,9 @@ type Account struct {
 	// Recovered, of a partition of reports, counts those of Taken that former programs also have in Down of the
 	// partitions of windows. Their collector was killed before the end of their window, and Kafka had them already.
 	Recovered uint64 `json:"recovered,omitempty"`
-	// Unread are reports of records that are not there, or cannot be read, as the numbers of others of their run show,
-	// by collector. They are not among Taken. What the collector itself could not send is among them.
+	// Unread counts by collector the reports of records that are missing or cannot be read, as the numbers of other
+	// records of their run show. They are not among Taken. Reports that the collector itself could not send are among
+	// them.
 	Unread map[string]uint64 `json:"unread,omitempty"`
 
 	// Removed is the last time at which retention was found to have removed unread records, ns since 1970; 0 for never.
@@ -158,7 +159,7 @@ const (
 	maxReports = 1 << 48 // of one member, so that a fleet's sum fits
 )
 
-// memberError says what in a record of the roster was refused, and at which byte where that is known.
+// memberError is the error of a record of the roster, with the field and, where it is known, the offset.
 type memberError struct {
 	Key    string
 	Field  string

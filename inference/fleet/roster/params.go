@@ -40,7 +40,7 @@ func (p *Params) Differences(q *Params) (out []string) {
 	return out
 }
 
-// What this version writes, see [Params].
+// The versions that this program writes, see [Params].
 const (
 	codesVersion = 1
 	version      = fleet.Version

@@ -22,8 +22,8 @@ type Roster struct {
 	redraws map[string]uint64  // by collector
 }
 
-// Add takes a record. What it refuses changes nothing. An empty value takes back what was said under the key. Keys that
-// it does not know, of a later version, are passed over.
+// Add takes a record. A refused record changes nothing. An empty value removes the entry of the key. Unknown keys, of a
+// later version, are passed over.
 func (r *Roster) Add(key string, value []byte) error {
 	role, name, member := strings.Cut(key, "/")
 	switch collector, order := strings.CutSuffix(name, redraw); {

@@ -10,7 +10,7 @@ import (
 // Routing is the knowledge of how the network chooses paths, beyond its links.
 type Routing uint8
 
-// What may be known about routing.
+// The kinds of knowledge about routing.
 const (
 	None     Routing = iota // nothing
 	Distance                // a path is a shortest one, in hops, between its ends, and all of these are equally likely
@@ -26,7 +26,7 @@ func (r Routing) String() string {
 	return fmt.Sprintf("routing(%d)", uint8(r))
 }
 
-// What a field of Config that is zero stands for.
+// The defaults of fields of Config that are zero.
 const (
 	defaultConfidence  = 1 - 1e-6
 	DefaultUnmodelled  = 1e-3
