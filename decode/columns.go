@@ -45,7 +45,7 @@ const (
 type Column struct {
 	Name  string // snake case, as all outputs spell it
 	Type  ValueType
-	Has   Field // the bit of Report.Has; 0 if the value itself says whether it is there
+	Has   Field // the bit of Report.Has; 0 if the value itself shows its presence
 	Unit  ValueUnit
 	Limit uint8 // of a closed list: how many values have a meaning; 0 for other columns
 }

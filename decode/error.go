@@ -15,7 +15,7 @@ const (
 	BadType              // a type or protocol number outside of its list
 	BadWidth             // the width of a hop's block disagrees with the instruction bitmap
 	BadStack             // the stack is no multiple of a hop's block
-	BadCount             // a counter disagrees with what it counts
+	BadCount             // a counter disagrees with its items
 	BadDigest            // a digest with bits outside of its lanes
 	UnknownDomain        // domain specific words whose size is not configured
 	Unsupported          // legal, and not read here (fragments, IPv4 options where the format forbids them)

@@ -10,7 +10,7 @@ type Histogram struct {
 type Bucket struct {
 	Low, High uint64
 	Count     uint64
-	Open      bool // the last one: nothing says how far values are above Low, which High is too
+	Open      bool // the last one, without an upper bound: High equals Low
 }
 
 // KeptBuckets is the number of buckets for which a report keeps memory, as of hops.

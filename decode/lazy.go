@@ -29,9 +29,9 @@ type Lazy struct {
 	HWID       uint8
 	Copy       bool // of a report that came before, as its number and its bytes prove
 	Alike      bool // its number and its bytes came before, and it counts: nothing proves that it is a copy
-	Cut        bool // the datagram was cut before what it is about: [Report.CutShort]. Always in the general form
+	Cut        bool // the datagram was cut before its subject: [Report.CutShort]. Always in the general form
 	Waits      bool // nothing but an empty place: the report itself waits elsewhere
-	expanded   bool // report is the general form of what the short one holds
+	expanded   bool // report is the general form of the short one
 	report     *Report
 
 	Stack [StackBytes]byte // Shape.Hops blocks of Shape.Stride bytes, the newest hop first

@@ -12,7 +12,7 @@ type Format uint8
 // The closed list of formats; String returns the spelling used in output and metrics.
 const (
 	_               Format = iota
-	TelemetryReport        // P4.org telemetry report, with whatever is inside
+	TelemetryReport        // P4.org telemetry report, with any content
 	INTMD                  // INT-MD in the network, without a report
 	INTMX                  // INT-MX in the network: instructions only
 	INTPath                // source-routed probes of INT-path
@@ -75,7 +75,7 @@ const (
 	KindDigest
 	KindSample    // sFlow: a packet of a flow, and nothing of its hop
 	KindCounters  // sFlow and OTLP: counters of interfaces
-	KindRecord    // IPFIX, NetFlow 9: a record of options or of what is not known here, or a message without records
+	KindRecord    // IPFIX, NetFlow 9: a record of options or of unknown content, or a message without records
 	KindHistogram // OTLP: how often values of a hop were in which bucket
 	KindDelay     // IPFIX: how long packets were on their way to the node
 	KindProbes    // telemetry report 2.0: what became of the probes of a path, by an agent
@@ -219,7 +219,7 @@ type Report struct {
 	// Announced is the number of hops that the lengths of an INT stack announce, at most 255. A cut stack has fewer.
 	// The reporting node's own hop then counts, too, if it is beside the stack.
 	Announced     uint8
-	Remarks       Remark // what the decoder found beside
+	Remarks       Remark // the decoder's further statements
 	DropReason    uint8
 	RemainingHops uint8
 	DomainID      uint16

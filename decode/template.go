@@ -6,7 +6,7 @@ import "iter"
 type Element struct {
 	PEN    uint32 // of the enterprise whose number ID is; 0 for those of IANA
 	ID     uint16
-	Length uint16 // bytes; [VariableLength] where each record says it
+	Length uint16 // bytes; [VariableLength] if each record has its own
 }
 
 // VariableLength is the length of an element whose length is before its value in each record.

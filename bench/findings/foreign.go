@@ -253,7 +253,7 @@ func (q *question) quiet(o options, detectors []detector) []int {
 func ForeignTable(ctx context.Context, w io.Writer, p *harness.Program, o options) (err error) {
 	fmt.Fprintf(w, "Found by %s, at most %v each, and median/95th percentile of the delay in windows, of %d hops; without a fault: findings of these hops in a day\n\n", p, p.Limit, o.Hops)
 	t := harness.Columns(w, 2, 0)
-	defer func() { // also of what is there when it is interrupted
+	defer func() { // also of the results so far when it is interrupted
 		if e := t.Flush(); err == nil {
 			err = e
 		}

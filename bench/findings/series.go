@@ -35,7 +35,7 @@ const (
 const (
 	groupSampled = "A" // nothing varies but the sample
 	groupWanders = "B" // the level wanders
-	groupRhythms = "C" // what an operator knows: days, jobs, counts that swing
+	groupRhythms = "C" // known to an operator: days, jobs, counts that swing
 	groupQueue   = "Q" // queues in bytes
 	groupUnseen  = "U" // none of the constants were chosen on them
 )

@@ -66,7 +66,7 @@ type place struct {
 type figures struct {
 	order  []place
 	values map[place][]float64
-	spread map[place]float64    // standard error of one value, where its interval says it
+	spread map[place]float64    // standard error of one value, by its interval
 	shape  map[place]string     // of the text around a number
 	names  map[[2]string]string // of rows, for people, by table and row
 }

@@ -80,7 +80,7 @@ func (p *Program) Answer(ctx context.Context, question any) (answer []byte, took
 	err = c.Wait()
 	took = time.Since(start)
 	endGroup(c)
-	if errors.Is(err, exec.ErrWaitDelay) { // it has ended well, and what it started keeps the pipes open
+	if errors.Is(err, exec.ErrWaitDelay) { // it has ended well, and processes that it started keep the pipes open
 		err = nil
 	}
 	switch {

@@ -17,7 +17,7 @@ type Question struct {
 	Seconds   float64 `json:"seconds"` // time for the answer
 	Problem   any     `json:"problem"`
 
-	Truth any `json:"-"` // what the program is to find; nil where nothing but its answer is judged
+	Truth any `json:"-"` // the expected answer; nil if the answer alone is judged
 }
 
 // Write writes questions into a directory, a file each, and beside those that have a truth a file with it. A

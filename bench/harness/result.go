@@ -38,7 +38,7 @@ type Machine struct {
 func ThisMachine() Machine {
 	m := Machine{Cores: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()}
 	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
-		m.Kernel, _, _ = strings.Cut(strings.TrimSpace(string(b)), "-") // what is behind the number is the builder's
+		m.Kernel, _, _ = strings.Cut(strings.TrimSpace(string(b)), "-") // the part behind the number is the builder's
 	}
 	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		_, name, _ := strings.Cut(string(b), "model name")

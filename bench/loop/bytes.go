@@ -51,8 +51,8 @@ type bytesRow struct {
 	All      int     `json:"bytes_all"`         // a cycle, all probes detailed
 	None     float64 `json:"bytes_basic_ratio"` // no probe detailed
 
-	Greedy bytesColumn `json:"greedy"` // as published, which knows of no changes
-	Least  bytesColumn `json:"least"`  // fewest hops in detail, whatever changes
+	Greedy bytesColumn `json:"greedy"` // as published, without regard to changes
+	Least  bytesColumn `json:"least"`  // fewest hops in detail, without regard to changes
 	Ours   bytesColumn `json:"ours"`   // least with costs of switching
 	Proven int         `json:"proven"` // cycles in which ours is proven to be the least
 	Above  float64     `json:"above_bound_ratio"`
@@ -63,7 +63,7 @@ type bytesColumn struct {
 	Hops    float64 `json:"hops_ratio"`  // in detail, of all
 	Bytes   float64 `json:"bytes_ratio"` // of those with all probes detailed
 	Changes float64 `json:"changes"`     // probes that changed
-	Cost    float64 `json:"cost"`        // hops in detail, and what the changes cost
+	Cost    float64 `json:"cost"`        // hops in detail, and the cost of changes
 }
 
 // bytesTable is the section about the bytes of probes.

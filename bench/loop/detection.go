@@ -139,7 +139,7 @@ type fault struct {
 	Links  []int32 // that its element touches
 	counts bool    // something happened that could be seen
 	enough int     // cycle from which on what happened was enough to be seen; 0 for never (see judge)
-	plain  int     // the same without regard to what else could explain a loss, and 1 for what is none
+	plain  int     // the same without regard to other explanations of a loss, and 1 for other faults
 	scores [allMethods]score
 	losing losing
 	shown  int // cycle in which it showed last
@@ -209,7 +209,7 @@ type detection struct {
 	routes    []route
 	out       *Detection
 	foreign   [][]int32 // suspects of a foreign program, by cycle
-	recording *problem  // what it is to be asked; nil for nothing
+	recording *problem  // the question for it, or nil
 	err       error
 }
 

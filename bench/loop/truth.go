@@ -121,7 +121,7 @@ func (p *places) touched(h *scenario.Happening) (links []int32) {
 type truth struct {
 	graph  *topo.Graph
 	all    *times // of all packets
-	probes *times // of probes alone, which is what they can have measured
+	probes *times // of probes alone, the part that they can have measured
 	past   []bool // by link: slower than usual for all packets in the cycle before
 }
 

@@ -205,8 +205,8 @@ func agentSends(ctx context.Context, cfg *AgentConfig) (rate float64, err error)
 	return rate, err
 }
 
-// agentRuns runs an agent with a number of probes for a time. It returns the number of sent frames, and the part of
-// the time in which they were sent.
+// agentRuns runs an agent with a number of probes for a time. It calls report with the number of sent frames and the
+// duration of each part of the time.
 func agentRuns(ctx context.Context, cfg *AgentConfig, probes int, interval, d time.Duration, report func(n uint64, d time.Duration)) error {
 	c := agent.DefaultConfig()
 	c.Name, c.Interface, c.BatchSize = "a", "host0", cfg.Batch

@@ -182,7 +182,7 @@ func (r *rawRun) createTopic(ctx context.Context) error {
 	for p := range rawPartitions {
 		ask = append(ask, kafka.LastOffsetOf(p))
 	}
-	for { // a new topic has no leaders yet, and then metadata that do not know them
+	for { // a new topic has no leaders yet, and then metadata without them
 		resp, err := r.client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{r.topic: ask}})
 		if err == nil && len(resp.Topics[r.topic]) == rawPartitions &&
 			!slices.ContainsFunc(resp.Topics[r.topic], func(p kafka.PartitionOffsets) bool { return p.Error != nil }) {

@@ -2,7 +2,7 @@ package rate
 
 import "github.com/hopscope/hopscope/inference/window"
 
-// pipelineWindow returns one collector's partial window of cfg.Reports reports, and the keys of its flows and hops.
+// pipelineWindow returns one collector's partial window of cfg.Reports reports, with each of its flows and hops.
 func pipelineWindow(cfg PipelineConfig) (*window.Partial, error) {
 	p, err := newPipelineRun(cfg)
 	if err != nil {

@@ -39,7 +39,7 @@ const (
 // Lost is sent minus received; it is checked against the kernel's own counters (drops of the socket, and of the CPU's
 // backlog queue in /proc/net/softnet_stat).
 type UDP struct {
-	which, target, rates string // as flags say them
+	which, target, rates string // the texts of flags
 
 	receivers             []string
 	command               string

@@ -355,7 +355,7 @@ func (w *walker) field(t flatTable, l level, depth int) {
 		f.fail(t.at, name, ErrType)
 		return
 	}
-	if coded_ { // what it codes is of no matter
+	if coded_ { // the coded values do not matter
 		w.buffers += 2
 		return
 	}
@@ -825,7 +825,7 @@ func (d *Decoder) readHops(b *batch, first, rows int) {
 		c := bits.TrailingZeros32(u)
 		w := width[hopColumns[c].Type]
 		column := b.hops.cols[c].data[w*at : w*(at+n)]
-		if mixed>>c&1 != 0 { // what is in a column where it is null can be anything
+		if mixed>>c&1 != 0 { // a column can hold any value where it is null
 			d.column = append(d.column[:0], column...)
 			column = d.column
 			for i, valid := 0, b.hops.cols[c].valid; i < n; i++ {

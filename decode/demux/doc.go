@@ -8,10 +8,10 @@
 //
 // A format that rides in packets of the network is one package and one line:
 //
-//   - the package, beside the others, reads the format and writes it, and has a type with the options of its dialects that
-//     implements [packet.Format]: where such packets are found, and a reader for them. FORMAT.md draws the bytes;
-//     the tests hold the reader against bytes put together by hand, and against the writer.
-//   - the line goes into builtin, in profiles.go: a profile that names the type among its Formats.
+//   - The package, beside the others, reads and writes the format. A type with the options of its dialects implements
+//     [packet.Format]: the marks of such packets, and a reader for them. FORMAT.md draws the bytes. The tests compare
+//     the reader with bytes assembled by hand, and with the writer.
+//   - The line goes into builtin, in profiles.go: a profile with the type among its Formats.
 //
 // Documentation and "hopscope config profiles" follow from the line. A format with a new name, or with new values,
 // adds them to the vocabulary in package decode, and their keys to decode/reportjson.

@@ -299,7 +299,7 @@ func (in *reading) frame(r *decode.Report, data []byte, at, n int, size uint64, 
 	*p = packet.Packet{}
 	data, end := data[:at+n], at+max(n, int(min(size, 1<<16)))
 	if size == 0 {
-		end = at + 1<<16 // what its own lengths say
+		end = at + 1<<16 // by its own lengths
 	}
 	switch {
 	case ethernet:

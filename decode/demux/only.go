@@ -11,7 +11,7 @@ type Kind uint8
 // The kinds.
 const (
 	Anything    Kind = iota
-	ReportsOnly      // telemetry reports, and whatever else the profile reads
+	ReportsOnly      // telemetry reports, and other formats of the profile
 	SFlowOnly
 	IPFIXOnly // and NetFlow 9
 )

@@ -15,7 +15,7 @@ import (
 // off.
 type Profile struct {
 	Name  string
-	About string // what it reads, for display
+	About string // its exporters and formats, for display
 
 	// ReportPorts are the UDP destination ports of telemetry reports. Packets to them are reports and nothing else.
 	ReportPorts []uint16

@@ -32,10 +32,10 @@ type SFlowPort struct {
 	Node   uint32
 	Agent  decode.Addr
 	Index  uint32
-	Name   string // empty where it says none
+	Name   string // empty if it has none
 	Speed  uint64 // bit/s
 	Reason uint8
-	Why    string // what the reason is called there; empty for an interface
+	Why    string // the device's name of the reason; empty for an interface
 }
 
 // maxPorts bounds how many interfaces are reported.

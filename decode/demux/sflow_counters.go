@@ -14,7 +14,7 @@ const (
 	// A sample that is up to so many numbers and ms before the last one arrived out of order. One that is further
 	// before is a restart.
 	reorderedBy, reorderedMS = 16, 60_000
-	leastPacket              = 84 // bytes that a packet takes on a line at least, with what is around it
+	leastPacket              = 84 // least bytes of a packet on a line, with preamble and gap
 	noCounter                = math.MaxUint32
 	noOctets                 = math.MaxUint64
 	mostOctets               = 1 << 53 // of a line whose speed is not known

@@ -50,7 +50,7 @@ type shape struct {
 	end       int  // of the INT, counted from the IPv4 header
 	anyPort   bool // the destination port is not compared
 	original  int  // offset of the destination port that the shim holds; 0 without
-	postcard  bool // what is about a packet without INT, of which no more than the first bytes are looked at
+	postcard  bool // about a packet without INT, of which only the first bytes are read
 	marks     *intmd.Marks
 	reckoned  bool // times stand beside latencies, which may be the difference of these, or in their place
 }
@@ -103,7 +103,7 @@ func (s *shape) agrees(data []byte) bool {
 	if !s.udp {
 		return end >= s.end && end <= room
 	}
-	inside := min(end, room) // what is carried may be longer than UDP says
+	inside := min(end, room) // the content may be longer than the UDP length
 	if n := int(be.Uint16(ip[24:])); n != 0 {
 		end = min(20+n, end)
 	}

@@ -18,7 +18,7 @@ type Finding struct {
 	Profiles  []string      // that explain them
 	Port      uint16        // UDP port that they go to, if none of Profiles names it; else 0
 	GRE       uint16        // protocol number of GRE under which they carry INT, if Profile names another one or none; else 0
-	Content   string        // what they carry: "INT"
+	Content   string        // their content: "INT"
 	Unread    uint64        // frames that were not read
 	AtLeast   bool          // there may have been more
 	Stored    uint64        // of those, reports that are in statistics all the same
@@ -30,7 +30,7 @@ type Finding struct {
 	Since     int64         // when one was adopted
 	Format    decode.Format // that foreign datagrams are of
 	Only      demux.Kind    // what alone Port takes, where that is why they are not read
-	Sample    []byte        // the beginning of a frame that was not read, or of a datagram where sockets give them
+	Sample    []byte        // the beginning of an unread frame, or of a datagram from a socket
 }
 
 // Findings returns the findings about senders, in the order of addresses. Senders under observation are left out.

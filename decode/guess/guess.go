@@ -254,7 +254,7 @@ type Score struct {
 	Plausible float64       // share of the values that can be, in the worst test
 	Clock     int           // 1: its times go as fast as those of receipt; -1: they do not; 0: that is unknown
 	text      []byte        // all reports, to compare
-	content   string        // what is in them, for display
+	content   string        // their content, for display
 }
 
 // Verdict is the result of a sample.

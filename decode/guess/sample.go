@@ -21,7 +21,7 @@ type Sample struct {
 	Time   int64 // of receipt, ns since 1970
 
 	Dropped bool // it was in no statistics
-	Within  bool // it is a packet in a record, which is read without what the packet carries
+	Within  bool // it is a packet in a record, which is read without the packet's payload
 	To      Port // where it went, if that takes one kind of datagrams
 }
 
@@ -77,7 +77,7 @@ func (t *trial) read(s *Sample) (reading, []*decode.Report) {
 	inside := carries(t.batch.Reports)
 	for i, r := range t.batch.Reports {
 		if inside && ofPacket(r) && r.Err.Reason == 0 {
-			continue // what it is a sample of is judged
+			continue // the sampled packet is judged
 		}
 		worst = min(worst, t.judge(r, s, payload, i == 0))
 	}
@@ -120,7 +120,7 @@ func (t *trial) judge(r *decode.Report, s *Sample, payload int, first bool) read
 			return silent // the packet is cut, or of another protocol than IP
 		}
 		if r.Flags&decode.Tracked != 0 && r.INT == 0 && len(r.Hops) == 0 {
-			return silent // it says that there is something, and nothing was found
+			return silent // it announces content, and none was found
 		}
 	case decode.INTPath:
 		if (t.port != 0 || s.Link == Datagram) && !provenPath(r) {

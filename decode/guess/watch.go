@@ -75,7 +75,7 @@ type sender struct {
 	explained, among int
 	failed           int    // of those among, where none explains them: others have no trait of a dialect
 	most             string // profile that explains most of them, where none explains all
-	content          string // what the best one finds
+	content          string // the content by the best one
 	gre              uint16 // under which protocol number of GRE the best one finds it; 0 for those that it names
 	port             uint16 // where, if all of the best were given one that they do not name
 	short            bool   // there is too little to adopt it
@@ -85,7 +85,7 @@ type sender struct {
 	own              *demux.Profile // that was adopted
 	stored           uint64         // reports that were in statistics, read wrongly, before that
 	since            int64          // of that
-	as               Finding        // what was known when it was adopted
+	as               Finding        // the finding at its adoption
 	hidden           *Finding       // INT in GRE for which the adopted dialect does not look; nil without
 	shown            []byte         // of the first sample
 }

@@ -42,16 +42,16 @@ type stack struct {
 	end      int    // of the packet, may be behind data
 	header   int
 	l4       int // the transport header
-	metadata int // the metadata header; 0 where what says so was not captured
+	metadata int // the metadata header; 0 if its announcement was not captured
 	blocks   int // the first one, of the last hop
 	hops     int // that the length announces
-	needed   int // end of what was read, or would have been
+	needed   int // end of the bytes that were read, or would have been
 }
 
 // check searches for an error, in the order of the bytes. Missing bytes of a cut capture are no error.
 func (s *stack) check(r *decode.Report) bool {
 	fail := func(field string, offset int, reason decode.Reason) bool {
-		r.Fail(format, field, min(offset, s.captured), reason) // what is missing is where the bytes end
+		r.Fail(format, field, min(offset, s.captured), reason) // missing bytes are at the end of the capture
 		return false
 	}
 	h := s.header

@@ -26,7 +26,7 @@ func New(opts Options) *Decoder { return &Decoder{opts: opts} }
 // before p.IPEnd.
 func (d *Decoder) Decode(r *decode.Report, data []byte, p *Place) decode.Version {
 	p.Type = TypeMD
-	data = data[:min(len(data), p.IPEnd)] // what is behind is a trailer
+	data = data[:min(len(data), p.IPEnd)] // the rest is a trailer
 	b := data[min(p.At, len(data)):]
 	if len(b) < 4 {
 		d.cutShim(r, b, p)

@@ -8,8 +8,8 @@
 // Readings taken where the specifications leave a choice:
 //
 //   - 2.0 and 2.1 share a version number and, for INT-MD, the layout; both are [decode.V21].
-//   - Domain specific words are only walked over if [Options.Domains] says how many belong to the source alone.
-//     Otherwise the stack is rejected: guessing the number from a remainder turns words into hops.
+//   - Domain specific words are only skipped if [Options.Domains] has the number of those of the source alone.
+//     Otherwise the stack is rejected. A number guessed from a remainder turns words into hops.
 //   - A destination header (type 2) has no defined contents. It is skipped by its length and its bytes are kept.
 //   - A checksum complement may have any value in all of its 32 bits.
 //

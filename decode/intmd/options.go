@@ -133,7 +133,7 @@ type Place struct {
 
 	// Decode fills in the rest: Type always, what follows for headers that it accepts.
 
-	Type uint8 // what the shim announces: TypeMX, TypeDestination, else TypeMD
+	Type uint8 // the type in the shim: TypeMX, TypeDestination, else TypeMD
 	// NPT and Original identify what INT replaced. For NPT 1 this is the UDP destination port, for NPT 2 the IP
 	// protocol, whose header starts at Next.
 	NPT      uint8

@@ -15,7 +15,7 @@ const (
 // Message is the header of a message.
 type Message struct {
 	Version uint16
-	Count   uint16 // NetFlow 9: records of all kinds, by what the exporter says
+	Count   uint16 // NetFlow 9: records of all kinds, by the exporter's count
 	Uptime  uint32 // NetFlow 9, ms
 	Time    uint32 // of the export, s since 1970
 	Seq     uint32

@@ -97,7 +97,7 @@ type Session struct {
 	counts   map[templateKey]*count
 	delays   map[[2]uint32]*DelayStats
 	learned  map[uint64]string // names of interfaces and reasons that were learned
-	rate     uint32            // of samples of which nothing else says it; 0 where the settings do not
+	rate     uint32            // of samples without another source of it; 0 without a setting
 	waiting  uint64            // data sets that came before their template, ever
 	past     *past             // nil until a message with records came
 	recent   struct {
@@ -545,7 +545,7 @@ type Named struct {
 	Index  uint32 // of the interface
 	Name   string // of it; empty for a reason
 	Reason uint8
-	Why    string // what the reason is called; empty for an interface
+	Why    string // the name of the reason; empty for an interface
 }
 
 const (

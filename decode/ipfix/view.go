@@ -86,7 +86,7 @@ const (
 // Options choose the interpretation of templates.
 type Options struct {
 	Delays Numbering
-	Rates  []Rate // by exporter, where its records do not say it
+	Rates  []Rate // by exporter, if its records lack it
 }
 
 // Rate is the sampling rate of the exporters of a prefix.
@@ -222,7 +222,7 @@ func (r *Records) Delays() (d decode.PathDelay, left, ok bool) {
 		v, number := r.Uint(i)
 		width := 8 * min(len(r.Value(i)), 8)
 		unset := v == math.MaxUint64>>(64-width)               // all ones: not set, or saturated
-		back := has != sum && width >= 32 && v>>(width-1) != 0 // what is shorter was cut since it fits
+		back := has != sum && width >= 32 && v>>(width-1) != 0 // shorter values were cut because they fit
 		if !number || unset || back || v/of > decode.MostPathDelay/unit || counted && packets == 0 {
 			left = true
 			return

@@ -77,13 +77,13 @@ func (x *counters) release(c *decode.Counters, which Statistic) {
 // counter of the interface fell in the same request, that is, was set to zero. So it is if the rise exceeds the
 // capacity of the line, or the exact range of float64.
 func (d *Decoder) rise(rule *Rule, g *growth, port *port) (n uint64, ok bool) {
-	least := 84.0 // bytes that a packet takes on a line at least, with what is around it
+	least := 84.0 // least bytes of a packet on a line, with preamble and gap
 	if rule.Statistic == InOctets || rule.Statistic == Octets {
 		least = 1
 	}
 	const (
 		exact   = 1 << 53 // values of points are float64
-		slowest = 1e6     // bit/s; less is a number of Mbit/s by a metric that says it is bit/s
+		slowest = 1e6     // bit/s; less is in Mbit/s, by a metric that names the wrong unit
 	)
 	if g.fell {
 		port.fell, port.waiting = d.requests, decode.Counters{}

@@ -50,7 +50,7 @@ type Decoder struct {
 
 	within  message // the resource at hand
 	ahead   bool    // it is read ahead of its points, for one that fell
-	asked   uint64  // with this start, last; the next two say where that was
+	asked   uint64  // with this start, last; the next two are its place
 	askedAt int
 	askedIn uint64
 	asks    int // of that request
@@ -81,7 +81,7 @@ type Port struct {
 // Unread is a metric of which nothing is counted.
 type Unread struct {
 	Points uint64
-	Why    string // nothing is, where a rule knows it; empty where none does
+	Why    string // the rule's reason; empty without a rule
 }
 
 // port is an interface with its counts.

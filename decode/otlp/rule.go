@@ -49,7 +49,7 @@ var Units = map[string]float64{
 type Rule struct {
 	Metric    string      // name; a * at its end stands for any rest
 	Where     [][2]string // attributes of the point, and the values that they must have
-	Interface string      // attribute with the name or number of the interface; empty for what is of the whole node
+	Interface string      // attribute with the name or number of the interface; empty for values of the whole node
 	Queue     string      // attribute with the number of the queue; "" is none
 	// Joint: the attribute of the interface can have the queue behind a bar: "Ethernet1|3".
 	Joint     bool
@@ -57,7 +57,7 @@ type Rule struct {
 	Scale     float64 // of values, to ns, bytes, bit/s or a share; 0 is 1
 	Speed     float64 // Octets, InOctets: of the interface in bit/s, where neither a metric nor Config.Speed has it; 0 is not known
 	Reason    uint8   // Drops, Errors, and what counts by direction: reason of the drops, where they are reported as such
-	Why       string  // None: why nothing counts it, for the list of what is not counted; empty leaves it off
+	Why       string  // None: why nothing counts it, for the list of uncounted metrics; empty leaves it off
 	Part      bool    // InDiscards, OutDiscards: among others that a metric of all of them counts; that one counts alone where it comes
 }
 

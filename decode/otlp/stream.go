@@ -94,7 +94,7 @@ type share uint8
 
 const (
 	nothing share = iota // not known: it is the first one
-	added                // what it has more than the one before
+	added                // its difference to the previous one
 	anew                 // of a sum whose start moved behind the one before: all of it, if the sum began anew
 	whole                // all of it
 )

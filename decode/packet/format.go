@@ -11,7 +11,7 @@ import (
 type Format interface {
 	Where() Where
 	NewReader() Reader // for one goroutine
-	String() string    // the name for display, with what the profile chose
+	String() string    // the name for display, with the profile's options
 }
 
 // Reader reads one format out of packets.
@@ -34,7 +34,7 @@ type Where struct {
 	Ports      []uint16 // UDP destination ports
 	EtherTypes []uint16 // of frames without an IP header
 	Any        bool     // every packet with an IP header
-	Mark       string   // for display: what the reader looks for itself, "IPv4 with TOS byte 1"
+	Mark       string   // for display: the mark that the reader itself checks, "IPv4 with TOS byte 1"
 	// Alone: a sender of this format sends nothing else. Packets without it are no telemetry.
 	Alone bool
 }

@@ -11,8 +11,9 @@ import (
 // ends at end. Random bytes that were read as a packet hold once in a hundred times or less, and a packet of a
 // network always does. Its protocol number is one of [Upper], and
 //
-//   - one of IPv4 has no offset of a fragment; or its length is the one that is there, or its checksum is right or was left out;
-//   - one of IPv6 has the length that is there; or both addresses are of kinds that networks use, and TCP or UDP, where it begins behind, can be one.
+//   - a packet of IPv4 has no fragment offset, or has the actual length, or a checksum that is right or was left out;
+//   - a packet of IPv6 has the actual length, or both addresses are of kinds that networks use, and a TCP or UDP header
+//     that begins behind it is possible.
 func (p *Packet) Holds(data []byte, end int) bool {
 	const padding = 3 // reports are whole words
 	cut := len(data) < end

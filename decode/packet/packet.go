@@ -54,7 +54,7 @@ const (
 	etherVNTag  uint16 = 0x8926 // between fabric extenders, hosts and the switch that they belong to
 	etherETag   uint16 = 0x893f // IEEE 802.1BR
 
-	leastEther uint16 = 0x0600 // what is less is the length of a frame of IEEE 802.3
+	leastEther uint16 = 0x0600 // smaller values are lengths of frames of IEEE 802.3
 )
 
 // IP protocol numbers of the headers that are walked over, and of those that have ports.
@@ -81,7 +81,7 @@ type Packet struct {
 	L3        int    // the IP header, or what stands in its place
 	L4        int    // the header above IP; 0 if there is none: a later fragment, or no whole IP header
 	End       int    // where the packet ends by the IP header's own length and the frame; can be beyond the data
-	EtherType uint16 // of what L3 points at; 0 if the link says nothing
+	EtherType uint16 // of the layer at L3; 0 if the link has none
 	ID        uint16 // IPv4 identification
 	Link      uint16 // link type of the frame that was read
 	FragAt    int    // where the fragment fields are, when Fragment is set

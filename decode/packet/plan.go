@@ -14,8 +14,8 @@ const MaxWords = 16 + 6
 // Plan is the compiled form of one bitmap under one layout. The zero Plan is that of an empty bitmap.
 type Plan struct {
 	Words  int             // size of the block, in words of 4 bytes
-	Fields decode.HopField // what a block holds of which all values are valid
-	Counts decode.HopCount // what it holds behind them, likewise
+	Fields decode.HopField // the values of a block, if all of them are valid
+	Counts decode.HopCount // the counts behind them, likewise
 
 	timeBits uint8
 	shape    shape

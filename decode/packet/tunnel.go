@@ -245,7 +245,7 @@ func (p *Packet) enter(data []byte, ether uint16, at int) bool {
 			if q.IP == 0 {
 				return false
 			}
-			if p.IP != 0 { // otherwise p ends where a frame does, or what a report holds of one
+			if p.IP != 0 { // otherwise p ends with its frame, or with the part of one in a report
 				q.End = min(q.End, p.End)
 			}
 			*p = q

@@ -45,7 +45,7 @@ func (e *Eliminator) Add(writers uint64, digest uint32) (fresh, agrees bool) {
 // learn notes that the equation with pivot i is about no other hop.
 func (e *Eliminator) learn(i int) {
 	rest := e.rows[i] & (e.rows[i] - 1)
-	alone := (rest|-rest)>>63 ^ 1 // without a branch, and whatever the highest bit of rest is
+	alone := (rest|-rest)>>63 ^ 1 // without a branch, for any highest bit of rest
 	e.known |= alone << i
 }
 

@@ -5,11 +5,12 @@ package pint
 // 256 - i, and the hash is the CRC-32 of the fields one behind the other.
 //
 // The behaviour of the program counts:
-//   - Half of the packets are Baseline: hop i replaces the lanes when its hash modulo 1000000 is below 1000000/i. The lanes then
-//     hold the CRC of node and packet modulo 255, 7 and 1: 255 never is in the high lane, and the low one is always 0.
-//   - Into the others a hop folds itself when that hash is at most 100000, one in ten. It folds its raw node id in, not a hash.
-//   - High and low lane change places at every XOR. The value of the last writer is whole in the high lane; of an earlier one
-//     the last bit is left, wherever it is. Only the middle lane holds the XOR that was meant.
+//   - Half of the packets are Baseline. Hop i replaces the lanes when its hash modulo 1000000 is below 1000000/i. The
+//     lanes then hold the CRC of node and packet modulo 255, 7 and 1. So 255 never is in the high lane, and the low
+//     one is always 0.
+//   - In the others a hop writes when that hash is at most 100000, one in ten. It XORs its raw node id in, not a hash.
+//   - High and low lane change places at every XOR. The value of the last writer is whole in the high lane. Of an
+//     earlier one only the last bit is left, in either lane. Only the middle lane holds the intended XOR.
 //
 // The decoder script published with it starts one hop beyond the last. So it attributes about one Baseline packet in
 // k+1 to a hop that does not exist. It also expects remainders of 8 in the middle lane. The decoder here does

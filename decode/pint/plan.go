@@ -13,7 +13,7 @@ type Aggregation uint8
 const (
 	Static    Aggregation = iota // per flow, values stay the same: the path
 	Dynamic                      // per flow, values change: quantiles of latency or of queues by hop
-	PerPacket                    // one value of the whole path, as Function says: utilisation of the bottleneck, latency from end to end
+	PerPacket                    // one value of the whole path, by Function: utilisation of the bottleneck, latency from end to end
 	Loop                         // Algorithm 2: has the packet been here before?
 )
 

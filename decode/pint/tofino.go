@@ -11,11 +11,12 @@ import (
 //
 // The behaviour of the program counts:
 //   - Half of the packets are Baseline, by 16 bits of the hardware's CRC-32 of the id; which 16 is not established.
-//   - All other hashes come out of tables that a script filled with parts of MD5 sums, for ids 0 to 999, hops 0 to 9 and node
-//     ids 0 to 63. A hash that has no entry stays 0, which as far as seen means that the switch writes, and writes nothing:
-//     such packets carry nothing about the path.
-//   - Baseline compares with 65536/i - 1, but with 6562 instead of 6552 at hop 10, and not at all above: those switches do not
-//     write. Comparisons include equality, so that hop 1 always writes, and the others as often as 1/i wants.
+//   - All other hashes are from tables that a script filled with parts of MD5 sums, for ids 0 to 999, hops 0 to 9 and
+//     node ids 0 to 63. A hash without an entry stays 0. As far as observed the switch then writes a 0, and such
+//     packets carry nothing about the path.
+//   - Baseline compares with 65536/i - 1, but with 6562 instead of 6552 at hop 10. Switches above hop 10 do not
+//     compare, and do not write. Comparisons include equality, so that hop 1 always writes, and the others in 1/i of
+//     the packets.
 //   - XOR folds the hashed value in when the hash of the hop is below 8192, one in eight.
 const (
 	tofinoIDs    = 1000

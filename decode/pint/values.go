@@ -56,7 +56,7 @@ func (s *Scheme) Match(set []uint64, p *Packet, role Role, values []uint32, want
 		for n := range block {
 			block[n] &= equal64((*[64]uint32)(buf[64*n:]), want)
 		}
-		if n := len(part); n < 64*len(block) { // what is behind the last value
+		if n := len(part); n < 64*len(block) { // the rest behind the last value
 			block[n/64] &= 1<<(n%64) - 1
 			clear(block[n/64+1:])
 		}

@@ -9,7 +9,7 @@ import (
 
 // Datagram is the header of a datagram.
 type Datagram struct {
-	Agent    decode.Addr // the exporter and the node, whatever address the datagram comes from
+	Agent    decode.Addr // the exporter and the node, for any source address of the datagram
 	IPv      uint8       // 4, 6, or 0 where the agent has no address
 	SubAgent uint32      // several processes or line cards of one agent
 	Seq      uint32      // of datagrams, by agent and sub-agent
@@ -45,7 +45,7 @@ const (
 	HasTime
 	HasInterface // Counters: generic interface counters
 	HasPortName  // Counters: name of the interface
-	HasIP        // what an agent that has no header says of the packet
+	HasIP        // the packet's values by an agent without its header
 )
 
 // Port is an interface as a sample names it.
@@ -70,7 +70,7 @@ type Sample struct {
 	Class, Index uint32 // of the source
 	Rate         uint32 // Flow: the sample stands for so many packets
 	Pool         uint32 // Flow
-	Drops        uint32 // Flow, Discard: what the agent lost or could not send, since it began
+	Drops        uint32 // Flow, Discard: samples that the agent lost or could not send, since it began
 	Input        Port
 	Output       Port
 	Reason       uint32 // Discard
@@ -95,7 +95,7 @@ type Sample struct {
 type IP struct {
 	Version          uint8       // 4 or 6
 	Src, Dst         decode.Addr // as in a [decode.FlowKey]
-	Length           uint32      // of the packet, without what is below IP
+	Length           uint32      // of the packet, without the layers below IP
 	Proto            uint32
 	SrcPort, DstPort uint32 // 0 where the protocol has none
 	TCPFlags, Class  uint32 // type of service, or priority

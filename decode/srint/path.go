@@ -23,7 +23,7 @@ const pathHas = decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | de
 func DecodePath(r *decode.Report, udp []byte, length, base int, lenient bool) {
 	r.Format, r.Kind = decode.INTPath, decode.KindProbe
 	reject := func(why decode.Reason) { r.Fail(decode.INTPath, "udp_length", base+4, why) }
-	udp = udp[:min(len(udp), max(length, 0))] // what is behind is a trailer
+	udp = udp[:min(len(udp), max(length, 0))] // the rest is a trailer
 	if len(udp) < 6 {
 		if length < udpHeader {
 			reject(decode.Short)
@@ -33,7 +33,7 @@ func DecodePath(r *decode.Report, udp []byte, length, base int, lenient bool) {
 		return
 	}
 	size := int(binary.BigEndian.Uint16(udp[4:]))
-	if size == 0 { // it says nothing, as with segmentation offload
+	if size == 0 { // no length, as with segmentation offload
 		size = length
 	}
 	if size > length {

@@ -4,11 +4,11 @@
 //
 // Readings taken where the specifications leave a choice:
 //
-//   - Version nibble 1 is used by 1.0 and by some senders of 0.5. The low nibble of the first byte decides: 0 to 2 is
+//   - Version nibble 1 is used by 1.0 and by some senders of 0.5. The low nibble of the first byte decides. 0 to 2 is
 //     the next protocol of 0.5, 4 and above the length of 1.0, 3 is neither.
-//   - Report 2.0, RepMdBits bit 0 has no size in the specification: such a report is rejected. Bits 9 to 14 are
-//     reserved and take 4 bytes each.
-//   - One sequence number of report 2.0 stands in the group header, so it numbers datagrams.
+//   - RepMdBits bit 0 of report 2.0 has no size in the specification: such a report is rejected. Bits 9 to 14 are
+//     reserved and have 4 bytes each.
+//   - The sequence number of report 2.0 is in the group header, so it numbers datagrams.
 //   - A drop reason of all ones is a reason like any other; interfaces, queues and times of all ones are absent.
 //
 // Programs that deviate are read by switching on an [Options] field; nothing is guessed.

@@ -41,7 +41,7 @@ type Header struct {
 	Time   uint32 // ingress time of the packet
 
 	Flags decode.Flags // Dropped, Congested, Tracked; with 2.0 Transit
-	Inner InnerType    // what is appended behind the header; with 0.5 always Ethernet
+	Inner InnerType    // the content behind the header; with 0.5 always Ethernet
 
 	// Metadata chooses the values of Hop that the header has, by the MD bits. A header 1.0 has the values whose bits
 	// it defines. A header 0.5 ignores Metadata: it has interfaces with either drop reason or queue and egress time.

@@ -22,9 +22,9 @@ const (
 // Inner is the place of a report's packet.
 type Inner struct {
 	Type    InnerType
-	INT     bool // it carries INT whatever its markers say (Intel NProto 4)
+	INT     bool // it carries INT, independently of its markers (Intel NProto 4)
 	StandIn bool // its header was made up: only the flow key counts, and nothing is inside
-	At, End int  // by the report's lengths; End can be beyond what was captured
+	At, End int  // by the report's lengths; End can be beyond the captured bytes
 }
 
 // Reader reads the reports of one datagram, one Next each. It is for one goroutine and can be started again and again.

@@ -59,7 +59,7 @@ type world struct {
 	before    []float64 // loads of ports
 	changed   []bool    // ports whose load or behaviour changed
 	passed    []bool    // ports on the way of flows that something happened to
-	dropped   []bool    // nodes that dropped packets and know it
+	dropped   []bool    // nodes that dropped packets and detected it
 	troubled  []bool    // nodes at which something happens
 	exporters []bool    // nodes whose reports something happens to
 	reporting []bool    // of these, and where packets are named anew: nodes whose reports no longer fit those of others

@@ -18,7 +18,7 @@ type Options struct {
 	Seeds    int
 	Half     string // tune, report or all
 	Scenario string // its name; "" for all
-	Worst    bool   // what was said against the truth, too
+	Worst    bool   // findings against the truth, too
 }
 
 // DefaultOptions run both halves with one seed.

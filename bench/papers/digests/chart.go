@@ -16,7 +16,7 @@ import (
 type Chart struct {
 	File   string // without extension
 	Title  string
-	X, Y   string // what the axes show
+	X, Y   string // labels of the axes
 	logX   bool
 	logY   bool
 	Series []Series

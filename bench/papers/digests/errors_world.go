@@ -28,10 +28,10 @@ type errorWorld struct {
 	cost    map[[2]int32]float64
 	dist    [][]uint8                                // rows of hop distances by destination, once they are needed
 	touches func(path []int32) bool                  // the error concerns a flow on that path
-	reroute func(path []int32, r *rand.Rand) []int32 // what a touched flow takes instead; nil for the same
+	reroute func(path []int32, r *rand.Rand) []int32 // the path of a touched flow instead; nil for the same
 	skipped int                                      // hops before the first that never write, of touched flows
 	draw    func(r *rand.Rand) []int32               // nil: a shortest path
-	config  func(c *prior.Config)                    // what is wrong with the map
+	config  func(c *prior.Config)                    // the error of the map
 }
 
 func newErrorWorld(n *network) *errorWorld {

@@ -210,7 +210,7 @@ func ForeignTable(ctx context.Context, w io.Writer, p *harness.Program, o Option
 	}
 	fmt.Fprintf(w, "Paths that %s decodes, at most %v each\n", p, p.Limit)
 	t := harness.Columns(w, 2, 0)
-	defer func() { // also of what is there when it is interrupted
+	defer func() { // also of the results so far when it is interrupted
 		if e := t.Flush(); err == nil {
 			err = e
 		}

@@ -69,7 +69,7 @@ type latencyMethod interface {
 type latencyVariant struct {
 	name     string
 	bits     int
-	lossless bool // what the next compared ones are compared with
+	lossless bool // the reference of the following compared ones
 	compared bool
 	begin    func(code *pint.Levels, seed uint64) (latencyMethod, error)
 }

@@ -117,7 +117,7 @@ func expectedAlarms(l *pint.Loops, hops int) float64 {
 // printedStep is Algorithm 2 as it is printed: the digest of a packet that has counted is no longer changed. For
 // other packets a hop does the same as [pint.Loops.Step].
 func printedStep(l *pint.Loops) func(digest uint64, id uint32, hop int, node uint32) (uint64, bool) {
-	fresh := pint.Loops{Hash: l.Hash, Seed: l.Seed, Bits: l.Bits, T: 1} // counts at most once, and says whether it matched
+	fresh := pint.Loops{Hash: l.Hash, Seed: l.Seed, Bits: l.Bits, T: 1} // counts at most once, and returns whether it matched
 	return func(digest uint64, id uint32, hop int, node uint32) (uint64, bool) {
 		count, stored := digest>>l.Bits, digest&(1<<l.Bits-1)
 		_, matched := (&pint.Loops{Hash: l.Hash, Seed: l.Seed, Bits: l.Bits}).Step(stored, id, hop, node)

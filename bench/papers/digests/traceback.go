@@ -11,7 +11,7 @@ import (
 type tracer interface {
 	// begin forgets everything; the packets now come over this path.
 	begin(path []uint32) error
-	// packet reads one packet and returns the path, if it is known.
+	// packet makes and decodes one packet, and returns the path if it is known.
 	packet(r *rand.Rand) (path []uint32, done bool)
 }
 
@@ -130,8 +130,8 @@ func (t *pintTracer) settle(i int) {
 // with its hash. Another 8 bits are the number of the fragment and the distance.
 //
 // Improved as in PINT's evaluation: the marking switch is drawn by reservoir sampling, so that far switches mark as
-// many packets as near ones. Readings in its favour: there is one flow, so that fragments are never combined wrongly,
-// and the distance is known although its 5 bits end at 31.
+// many packets as near ones. Two readings are in its favour. There is one flow, so that fragments are never combined
+// wrongly, and the distance is known although its 5 bits end at 31.
 type ppmTracer struct {
 	fragments int
 	path      []uint32

@@ -65,7 +65,7 @@ func (b *bench) tracing() error {
 // pathMethod is a line of figure 10.
 type pathMethod struct {
 	digest, coding, name string
-	width                int // index in digestWidths; -1 for what is in all charts
+	width                int // index in digestWidths; -1 for curves in all charts
 	charted, published   bool
 	begin                func() (tracer, error)
 }
@@ -89,7 +89,7 @@ func (b *bench) pathMethods(n *network, d int) ([]pathMethod, error) {
 			name   string
 			config pint.Config
 			ours   bool // shown for our decoder, too
-			links  bool // suits decoders best that know links
+			links  bool // suits decoders best that use links
 		}{
 			{"Algorithm 1", pint.MultiLayer(w.bits, d), true, false},
 			{"Algorithm 1, one XOR layer", oneLayer(pint.MultiLayer(w.bits, d)), false, false},

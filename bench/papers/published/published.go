@@ -32,7 +32,7 @@ type Item struct {
 	Values []Value
 	Test   string // package and name of the test that holds what has no figure to compare
 	State  State  // of an item with neither values nor a test
-	Why    string // why it is not reproduced, with what was measured
+	Why    string // why it is not reproduced, with the measured figure
 	Note   string // what else has to be known of it
 }
 
@@ -53,12 +53,12 @@ const (
 type Value struct {
 	What      string
 	Published string  // as printed, or as read off
-	Low, High float64 // what it can be, by its digits, the reading of its curve and the draws of its experiment
+	Low, High float64 // its range, by its digits, the reading of its curve and the draws of its experiment
 	At        At
 }
 
-// At is the place of our figure: a column of a row of a table of a file, divided by that at Over, or less that at
-// Less. The table is the one whose title holds Table, and the row the one whose first cells are Row.
+// At is the place of our figure: a column of a row of a table of a file. It is divided by the figure at Over, or less
+// that at Less. The table is the one whose title holds Table, and the row the one whose first cells are Row.
 type At struct {
 	File, Table, Row, Column string
 	Over, Less               *At
