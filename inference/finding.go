@@ -17,8 +17,8 @@ type Finding struct {
 
 	Cause    uint64  // id of the finding that explains this one; 0 for one that stands for itself
 	Evidence int     // findings that this one explains; 0 for one that is no cause of others
-	Element  Element // what has to be looked at
-	Learning bool    // what is normal at this place is not known well yet
+	Element  Element // place of the fault
+	Learning bool    // the usual values at this place are not learnt well yet
 	Resting  bool    // the place is as usual at present; the finding ends if it stays so, or waits for what came back several times
 
 	Node     uint32         // where; 0 for findings about a flow

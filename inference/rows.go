@@ -85,7 +85,7 @@ func (k LinkKey) Compare(o LinkKey) int {
 // has a meaning. The sum of both directions has one as well, since the offset of the clocks cancels out in it.
 type LinkStats struct {
 	LinkKey
-	Count uint64 // packets that were looked at
+	Count uint64 // packets that were measured
 	Least int64  // least difference, ns, modulo Period around 0
 	At    int64  // time of the report that has it; of several the first
 }
@@ -136,7 +136,7 @@ type NamelessStats struct {
 type Deviation struct {
 	Flow    decode.FlowKey
 	Ingress uint32     // the node at the first hop; NoNode if it is not known
-	Digests uint64     // that were looked at
+	Digests uint64     // that were judged
 	Last    int64      // time of the latest of them
 	Errors  []MapError // that would explain the digests, each by itself
 }

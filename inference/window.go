@@ -66,7 +66,7 @@ type HopStats struct {
 
 	// Known where the detectors of the window are, and absent in bytes.
 	Learning  bool      // younger than its statistics need
-	Judgement Judgement // whether its values were compared with what is usual
+	Judgement Judgement // whether its values were compared with the usual ones
 }
 
 // FlowStats holds the statistics of one flow. In a Window they are those of that window. In a snapshot of the tables

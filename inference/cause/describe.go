@@ -39,7 +39,7 @@ func (c *Cause) describe(g *Grouper, w *Window) {
 	f.Element = c.member(c.narrowest(g.scene, f.Element), w.Map)
 	f.Updated = w.Now
 	lead := &c.Kinds[0]
-	if lead.Severity == inference.Info { // what is worth knowing only explains nothing that is worse
+	if lead.Severity == inference.Info { // an informational finding explains nothing that is worse
 		for i := range c.Kinds {
 			if c.Kinds[i].Severity > lead.Severity {
 				lead = &c.Kinds[i]

@@ -12,18 +12,18 @@ type Way uint8
 // The ways. An interface, a node, a link or a queue is that of the element that explains.
 const (
 	Itself            Way = iota // the finding is at the element
-	LinkOfHop                    // a link, of what is at the interface before it
-	NodeBehind                   // a node, of what is at an interface towards it
-	NodeOfHop                    // a node, of what is at one of its interfaces
-	HopOfNode                    // an interface, of what is at its node
-	QueueOfNode                  // an interface at which traffic queues, of what is at its node
-	LinkOfNode                   // a link, of what is at a node at its end
-	EndOfLink                    // a node, of what is at one of its links
-	HopOfLink                    // an interface, of what is at the link behind it
-	AddressOfExporter            // an address, of what is at one of the parts that report from it
-	NodeOfExporter               // a node, of what is at its exporter
+	LinkOfHop                    // a link, of findings at the interface before it
+	NodeBehind                   // a node, of findings at an interface towards it
+	NodeOfHop                    // a node, of findings at one of its interfaces
+	HopOfNode                    // an interface, of findings at its node
+	QueueOfNode                  // an interface at which traffic queues, of findings at its node
+	LinkOfNode                   // a link, of findings at a node at its end
+	EndOfLink                    // a node, of findings at one of its links
+	HopOfLink                    // an interface, of findings at the link behind it
+	AddressOfExporter            // an address, of findings at one of the parts that report from it
+	NodeOfExporter               // a node, of findings at its exporter
 	SameFlow                     // the flow of another finding or cause
-	MovedHere                    // a change of paths, of what is at a place that flows moved to, or left
+	MovedHere                    // a change of paths, of findings at a place that flows moved to, or left
 	HopOnWay                     // an interface on the way of a flow
 	LinkOnWay                    // a link on the way of a flow
 	NodeOnWay                    // a node on the way of a flow

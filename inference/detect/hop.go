@@ -49,8 +49,8 @@ type Cause uint8
 // The causes of findings.
 const (
 	none   Cause = iota
-	Rise         // values above what is usual
-	Fall         // values below what is usual
+	Rise         // values above the usual ones
+	Fall         // values below the usual ones
 	Silent       // no values
 	Stuck        // the same values again and again
 )

@@ -13,7 +13,7 @@ var (
 	seasonBin  = [seasons]int64{int64(minute), int64(halfHour)}
 	seasonBins = [seasons]int64{hourBins, dayBins}
 	seasonMost = [seasons]int{15, 32}      // bins that may have what one is excused for: what comes at all times is no matter of the time
-	seasonAge  = [seasons]uint32{120, 720} // age of a finding from which on its values do not become what is usual
+	seasonAge  = [seasons]uint32{120, 720} // age of a finding from which on its values do not become usual
 )
 
 // season is the bin of a period that is under way.

@@ -9,7 +9,7 @@ func (h *Hop) codeFormer(c *state.Coder, n uint8) {
 	if !c.OK() {
 		return
 	}
-	var old Hop // what is read and not used
+	var old Hop // read and not used
 	for k := range old.seasons {
 		old.seasons[k].code(c, k)
 	}

@@ -45,7 +45,7 @@ func (d *Reader) Describe(slot uint32, out *inference.FlowStats) {
 		out.Others = append(out.Others, inference.FlowPath{Nodes: based(d.base, other.Nodes), Confidence: other.Confidence})
 	}
 	out.Digests, out.Confidence, out.Partial = uint64(x.needed), st.Confidence, !st.Complete || bits.OnesCount64(st.Known) < len(st.Nodes)
-	for i := len(out.Hops); st.Complete && i < len(st.Nodes); i++ { // longer than what is kept of other flows
+	for i := len(out.Hops); st.Complete && i < len(st.Nodes); i++ { // longer than the kept paths of other flows
 		out.Hops = append(out.Hops, inference.FlowHop{HopKey: inference.HopKey{Node: d.base | st.Nodes[i]}})
 	}
 	if st.Complete {

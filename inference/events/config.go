@@ -12,7 +12,7 @@ import (
 func detectors(j *subject.Journal) []detector {
 	l, h := ways.NewWires(j), newHops(j)
 	return []detector{
-		l, // first: others ask it what is behind an interface
+		l, // first: others ask it for the node behind an interface
 		ways.NewReroutes(j, l),
 		newDrops(j),
 		newOffPolicy(j),

@@ -285,7 +285,7 @@ func (x *flows) publishOpen(b *busy, f *inference.FlowStats, found *detect.Findi
 	}
 	out.Text = fmt.Sprintf("latency of flow %s: %s %s over %d packets and %s, usually %s", f.Key, name, inference.NanosecondsWithin(v, sumError(f, found.Statistic == detect.P99)), sum.Count,
 		subject.Plural(uint64(len(f.Hops)), "hop"), inference.Nanoseconds(out.Baseline))
-	if out.Resting { // the present window is not what it rests on
+	if out.Resting { // the present window is not its evidence
 		out.Value = found.Worst(&x.limits)
 		out.Text = fmt.Sprintf("latency of flow %s: %s was as far as %s, usually %s; it is %s over %d packets now", f.Key, name, inference.Nanoseconds(out.Value),
 			inference.Nanoseconds(out.Baseline), inference.NanosecondsWithin(v, sumError(f, found.Statistic == detect.P99)), sum.Count)

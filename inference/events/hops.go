@@ -301,7 +301,7 @@ func (x *hops) publishOpen(h *hop, i int, k inference.HopKey, f *detect.Finding,
 		}
 	default:
 		out.Text = fmt.Sprintf("%s of %s: %s %s over %d packets, usually %s", st.name, k.Place(), name, st.text(v), w.Count, st.text(out.Baseline))
-		if out.Resting || f.Cause == detect.Rise && v <= out.Baseline || f.Cause == detect.Fall && v >= out.Baseline { // the present window is not what it rests on
+		if out.Resting || f.Cause == detect.Rise && v <= out.Baseline || f.Cause == detect.Fall && v >= out.Baseline { // the present window is not its evidence
 			out.Value = f.Worst(cfg)
 			out.Text = fmt.Sprintf("%s of %s: %s was as far as %s, usually %s; it is %s over %d packets now", st.name, k.Place(), name, st.text(out.Value), st.text(out.Baseline), st.text(v), w.Count)
 		}

@@ -269,7 +269,7 @@ func (x *transits) publishOpen(l *transit, k inference.LinkKey, f *detect.Findin
 	}
 	out.Text = fmt.Sprintf("%s take %s longer on %s: there and back %s, usually %s", packets, inference.Nanoseconds(max(0, out.Value-out.Baseline)),
 		linkName(k), inference.Nanoseconds(out.Value), inference.Nanoseconds(out.Baseline))
-	if out.Resting { // the present window is not what it rests on
+	if out.Resting { // the present window is not its evidence
 		out.Value = f.Worst(&x.cfg)
 		out.Text = fmt.Sprintf("%s took as long as %s there and back and takes %s now, usually %s", linkName(k), inference.Nanoseconds(out.Value), inference.Nanoseconds(w.P50),
 			inference.Nanoseconds(out.Baseline))

@@ -55,7 +55,7 @@ func (d offPolicy) Step(w *inference.Window) {
 		if s.Flows == 1 {
 			f.Flow = s.Flow
 		}
-		if s.Reason == inference.Missed { // what is wrong is where the packets are, and not where they should be
+		if s.Reason == inference.Missed { // the fault is where the packets are, and not where they should be
 			f.Element = inference.ElementOfFlow(s.Flow)
 		}
 		d.Publish(&t.finding, f)

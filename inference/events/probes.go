@@ -185,7 +185,7 @@ func (x *probes) publishDelay(p *probed, k probedKey, s *inference.ProbeStats, f
 		out.Severity = inference.Critical
 	}
 	out.Text = fmt.Sprintf("delay of %s: %s %s over %d probes, usually %s", k, name, inference.Nanoseconds(v), w.Count, inference.Nanoseconds(out.Baseline))
-	if out.Resting || v <= out.Baseline { // the present window is not what it rests on
+	if out.Resting || v <= out.Baseline { // the present window is not its evidence
 		out.Value = f.Worst(&x.cfg)
 		out.Text = fmt.Sprintf("delay of %s: %s was as far as %s, usually %s; it is %s over %d probes now", k, name, inference.Nanoseconds(out.Value),
 			inference.Nanoseconds(out.Baseline), inference.Nanoseconds(v), w.Count)

@@ -45,7 +45,7 @@ type ratioTest struct {
 	limit, severe float64
 	start         int64             // of the window
 	finding       inference.Finding // without value and text
-	unknown       bool              // nothing is known of what was not lost, so that there is no share
+	unknown       bool              // the number of items that were not lost is unknown, so that there is no share
 
 	// Parts of the texts: "<subject> <verb> 3 of 9 <of>", "<subject> <all>", "and then <idle> in 30 windows".
 	subject             fmt.Stringer

@@ -15,7 +15,7 @@ const (
 	Late                       // it belongs to a window that is closed: that one is to be made again
 	Duplicate                  // it was written twice
 	Conflict                   // its number was given to another record: the run it names is there twice and draws a new boot
-	Unknown                    // it is of a kind that this version does not know
+	Unknown                    // its kind is unknown to this version
 	Refused                    // it is not right, or there is no room for it
 )
 

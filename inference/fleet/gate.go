@@ -122,7 +122,7 @@ type delivery struct {
 	last    uint64 // its greatest number
 	records uint64
 	reports uint64
-	want    uint64 // records or reports, as the marker says
+	want    uint64 // records or reports, as in the marker
 	marked  bool
 }
 

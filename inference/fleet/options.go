@@ -10,7 +10,7 @@ import (
 // Options configures how the records of a partition become windows. A [Merger] reads records of windows, a [Gate] of
 // reports, and an [Assembler] of series. A bound that is 0 has a default.
 type Options struct {
-	Name    string // of the member, in what it writes
+	Name    string // of the member, in its records
 	Slice   int    // of a Gate and a Merger: the partition
 	Slices  int    // of an Assembler: the number of slices
 	Reports bool   // of a Gate: of the topic reports, and not of windows

@@ -85,10 +85,10 @@ type findingState struct {
 	Baseline *float64   `json:"baseline"`         // what was expected
 	Text     string     `json:"text"`             // the evidence in one sentence
 
-	Element   json.RawMessage `json:"element,omitempty"`   // an [inference.Element]: what has to be looked at
+	Element   json.RawMessage `json:"element,omitempty"`   // an [inference.Element]: place of the fault
 	Cause     string          `json:"cause,omitempty"`     // id of the finding that explains this one
 	Evidence  int             `json:"evidence,omitempty"`  // findings that this one explains
-	Learning  bool            `json:"learning,omitempty"`  // what is normal at this place is not known well yet
+	Learning  bool            `json:"learning,omitempty"`  // the usual values at this place are not learnt well yet
 	Resting   bool            `json:"resting,omitempty"`   // the place is as usual at present, and what was found is expected to come back
 	Statistic string          `json:"statistic,omitempty"` // what value is, such as "p99 latency"
 }

@@ -32,7 +32,7 @@ type Config struct {
 	Unmodelled float64 // prior probability that a hop of a path differs from the links; above 0, below 1
 	Candidates int     // paths of one length that are weighed; 16 to 65536
 	Paths      int     // most paths of a mixture; 2 to 64
-	Digests    int     // most digests of one length that are looked at, the last ones; 16 to 65535
+	Digests    int     // most digests of one length that are used, the last ones; 16 to 65535
 	Steps      int     // nodes that an enumeration of candidates may visit; at least 1024
 }
 

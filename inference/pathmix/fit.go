@@ -11,9 +11,9 @@ import (
 // the likelihood of each packet's digest.
 type column struct {
 	path    []uint16
-	unknown uint64   // hops that can be any node, also one that the model does not know; all of them for chance
+	unknown uint64   // hops that can be any node, also one outside the model; all of them for chance
 	packets []uint16 // whose digests have a likelihood above 0,
-	parts   []uint8  // and how many instances of each say nothing, each of a likelihood of 2⁻ᵇ; nil for none of any packet
+	parts   []uint8  // and how many instances of each are no evidence, each of a likelihood of 2⁻ᵇ; nil for none of any packet
 	price   float64  // what the column has to add to the logarithm of the likelihood to be in a mixture
 }
 
@@ -30,7 +30,7 @@ type member struct {
 type mixture struct {
 	members []member
 	log     float64 // logarithm of the likelihood
-	bound   float64 // what it can be at most with these columns
+	bound   float64 // its greatest value with these columns
 }
 
 func (x *mixture) score() float64 {

@@ -29,7 +29,7 @@ type Result struct {
 	Unexplained float64 // share of packets that take no candidate, or whose digests are wrong
 	Digests     int     // that the result rests on
 	Candidates  int     // paths that were weighed
-	Complete    bool    // all paths that the links allow were weighed, but those that hardly any digest speaks for
+	Complete    bool    // all paths that the links allow were weighed, but those that hardly any digest confirms
 }
 
 // Agrees reports whether a path explains a digest.

@@ -15,7 +15,7 @@ const (
 	missingLink               // all nodes are the model's, but two that follow each other are not linked
 	offset                    // hop numbers are shifted: the first hops never write, because the sender starts with a lower TTL
 	detour                    // the path follows links, but is none that routing would choose, or has other ends
-	unexplained               // digests contradict the map, and what is there instead is not known
+	unexplained               // digests contradict the map, and the true path is not known
 	numDeviations
 )
 

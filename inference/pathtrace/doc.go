@@ -15,13 +15,13 @@
 //
 // Each hop of an undecided flow has a set of candidates. Every digest removes candidates by the rules below, and a hop
 // that has lost some can make other hops lose some in turn:
-//   - One writer is unknown: those of its candidates stay whose hash is what the known writers leave of the digest.
-//   - Several are unknown: those candidates stay that some candidates of the other writers complete to the digest
-//     (generalised arc consistency over sets of XORs of up to 13 bits). The paper's decoder waits until a single writer is
-//     unknown.
-//   - Links are known: those candidates stay that have a neighbour among the candidates of the hop before and another one
-//     among those of the hop behind. Hops with few candidates are compared by their distance first.
-//   - A path visits a node once, unless prior.Config.Loops says otherwise.
+//   - One writer is unknown: those of its candidates stay whose hash is the rest of the digest after the known writers.
+//   - Several are unknown: those candidates stay that some candidates of the other writers complete to the digest. This
+//     is generalised arc consistency over sets of XORs of up to 13 bits. The paper's decoder waits until a single
+//     writer is unknown.
+//   - Links are known: those candidates stay that have neighbours among the candidates of the hop before and of the hop
+//     behind. Hops with few candidates are compared by their distance first.
+//   - A path visits a node once, unless prior.Config.Loops is set.
 //
 // As soon as there may be evidence enough, a depth-first search goes through the paths that are left, from known hops on
 // along links. It ends with the complete list of them, or it stops when it has found several. These are kept as witnesses

@@ -22,7 +22,7 @@ const (
 	Revised                     // digests contradicted the published path, and another one takes its place
 	RejectedHops                // the path has no hops, or more than the configured maximum
 	RejectedDigest              // the digest is wider than those of the scheme
-	RejectedPacket              // the scheme does not know the hashes of such a packet
+	RejectedPacket              // the scheme has no hashes of such a packet
 	RejectedMemory              // there is no memory left for one more undecided flow
 	numEvents
 )

@@ -4,11 +4,11 @@ package pathtrace
 type Status struct {
 	Nodes      []uint32 // node ids in the order of the path; only those in Known mean something
 	Known      uint64   // hops that are known, bit i-1 for hop i
-	Seen       uint64   // hops that wrote into some digest so far; what is known of the others follows from the model alone
+	Seen       uint64   // hops that wrote into some digest so far; the nodes of the others follow from the model alone
 	Marked     uint64   // hops of a complete path that rest on the map: no digests specific to them have confirmed them well enough
 	Complete   bool     // the path is known
 	Confidence float64  // probability that a complete path is right
-	Digests    int      // how many agree with a known path, or support what is known of another one
+	Digests    int      // how many agree with a known path, or support the known hops of another one
 }
 
 // Path returns the i-th known path of a flow; path 0 is the one that the last digests agreed with. If no path is known,

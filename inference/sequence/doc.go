@@ -13,20 +13,21 @@
 //
 //   - A number that is ahead of the newest one by at most [Config.Window] becomes the newest. The numbers that it skips
 //     are provisional.
-//   - A provisional number is counted as lost when it is behind the newest one by more than the wait and missing for
-//     [holdFor], when there is no more room for it in the record, or when it is older than [settleAfter] at a cut. The wait follows the disorder: it is at least [leastWait], twice as long as numbers
-//     came late, at most Window, and is halved after [calmCuts] windows without such.
+//   - A provisional number is counted as lost in three cases. It is behind the newest one by more than the wait and
+//     missing for [holdFor], there is no more room for it in the record, or it is older than [settleAfter] at a cut.
+//     The wait follows the disorder. It is at least [leastWait] and at most Window, and twice as long as numbers came
+//     late. It is halved after [calmCuts] windows without such.
 //   - A provisional number that comes is reordered. One that comes when it was counted as lost is late, and one fewer is
 //     lost: the loss in one window of time can be negative. One that came already is a duplicate.
-//   - The record grows, up to Window, when it would otherwise forget a missing number that is not old, as long as there is
-//     memory that all trackers share. A number that it has forgotten is late when it comes, and stays lost; where nothing was
-//     missing, it is a duplicate.
-//   - A number of which there is no record, and that was received before the newest one, was kept back by the collector
-//     itself. Any other that is far from all others changes nothing at first. It has to be confirmed by more of them,
-//     [confirmations] distinct numbers near each other in all, that come before any number continues the old sequence. If
-//     they lie ahead by at most [Config.MaxGap], what is between was lost. Otherwise the exporter has restarted; the
-//     loss across a restart is unknown, and none is claimed. If the old sequence goes on within [returnWithin], that
-//     is no second restart. Numbers that are not confirmed are late.
+//   - The record grows, up to Window, if it would otherwise forget a missing number that is not old, while there is
+//     shared memory. A number that it has forgotten is late when it comes, and stays lost. Where nothing was missing,
+//     it is a duplicate.
+//   - A number without a record that was received before the newest one was delayed by the collector itself. Any other
+//     that is far from all others changes nothing at first. It has to be confirmed by more of them before any number
+//     continues the old sequence: [confirmations] distinct numbers near each other in all. If they lie ahead by at most
+//     [Config.MaxGap], the numbers between were lost. Otherwise the exporter has restarted; the loss across a restart
+//     is unknown, and none is claimed. If the old sequence goes on within [returnWithin], that is no second restart.
+//     Numbers that are not confirmed are late.
 //   - When an exporter restarts at a number inside the record, its reports look like duplicates at first. They are taken
 //     for a restart when [duplicateRun] of them come in ascending order without a new number in between.
 //

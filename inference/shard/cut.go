@@ -10,7 +10,7 @@ import (
 type Cut struct {
 	hops    hopCut
 	partial window.Partial // everything but the hops
-	timed   int            // reports whose times on links were looked at
+	timed   int            // reports whose times on links were measured
 }
 
 func (s *State) newCut() *Cut {

@@ -37,7 +37,7 @@ func (s *State) AppendPaths(dst []byte, most int) []byte {
 		slot uint32
 	}
 	var newest []candidate
-	after := int64(math.MinInt64) // what is older has no place any more
+	after := int64(math.MinInt64) // older ones have no place any more
 	trim := func() {
 		slices.SortFunc(newest, func(a, b candidate) int {
 			return cmp.Or(cmp.Compare(b.last, a.last), s.flows.At(a.slot).Key.Compare(&s.flows.At(b.slot).Key))

@@ -57,7 +57,7 @@ func (s *State) countShort(r *decode.Lazy, slot uint32) bool {
 		s.bufferQueuesShort(f, n)
 	}
 	s.hops.n += 2 * n
-	*(*[inline]uint16)(f.codes[int(f.buffered)*n:]) = codes // what is behind the first n is overwritten by the next report
+	*(*[inline]uint16)(f.codes[int(f.buffered)*n:]) = codes // the part behind the first n is overwritten by the next report
 	f.buffered++
 	f.fresh++
 	if f.full(0) {

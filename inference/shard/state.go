@@ -49,7 +49,7 @@ type State struct {
 	lazy    [batchSize]*decode.Lazy
 	viewed  [batchSize]view
 	rare    []*decode.Report // drops and loops, of which most batches have none
-	rest    struct {         // of reports with hops that name no node: what is left of them
+	rest    struct {         // the rest of reports with hops that name no node
 		reports []decode.Report
 		hops    []decode.Hop
 	}
@@ -300,7 +300,7 @@ func (s *State) count(r *decode.Report, slot uint32) {
 	case path:
 		f.views, f.flags = 0, f.flags&^viewed
 		if part > 0 {
-			f.flags |= partial // what is known is a part, and no other path
+			f.flags |= partial // the known path is a part, and no other path
 		}
 		short := int(f.hops) < len(r.Hops) && int(f.hops) < s.cfg.MaxPathLength // for want of memory
 		if id != f.pathID || f.gen != s.hops.gen || short || f.flags&postcards != 0 || whole == (f.flags&partial != 0) {

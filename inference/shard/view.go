@@ -75,7 +75,7 @@ type viewBucket struct {
 
 // view is the state of a packet before its report at hand.
 type view struct {
-	packet   *packetViews // nil for what is no packet of the network
+	packet   *packetViews // nil for no packet of the network
 	repeated bool         // it was seen
 	hops     uint64       // those of the report that were counted, by their place in the list
 }

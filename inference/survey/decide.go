@@ -14,7 +14,7 @@ import (
 // The evidence that an error of the map needs before it is named. docs/pint.md derives the rate of false alarms.
 const (
 	minFlows   = 3 // flows that it explains, from as many source addresses,
-	minIngress = 2 // that enter the network at so many nodes; not for what is wrong with the hosts of a prefix
+	minIngress = 2 // that enter the network at so many nodes; not for errors of the hosts of a prefix
 )
 
 // Error is an error of the map that many flows witness.

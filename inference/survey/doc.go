@@ -14,10 +14,10 @@
 // are certain, are equations for one node. A wrong node solves n of them with a probability of 2⁻ᵇⁿ. A flow with more
 // than one unexplained equation in a hundred is no witness: it takes several paths, changes its path, or its digests
 // are forged. Beyond that it takes
-//   - for an id: all equations of the hop, of 32 bits at least. An id of the whole range must fit them by chance with a
-//     probability of at most 2⁻¹², and no other id may fit as well,
-//   - for an unknown node without an id: equations of 40 bits. No node of the map may explain two fifths of them, and
-//     the nodes that could be there at most half, as if the flow took several of these in turn,
+//   - for an id: all equations of the hop, of 32 bits at least. An id of the whole range fits them by chance with a
+//     probability of at most 2⁻¹². No other id fits as well,
+//   - for an unknown node without an id: equations of 40 bits. No node of the map explains two fifths of them. The
+//     nodes that could be there explain at most half; they explain more if the flow takes several of these in turn,
 //   - for a missing link: equations of 32 bits of each of its nodes and of 80 of both,
 //   - for shifted hop numbers: packets of 24 bits into which a first hop must have written, and none has.
 //

@@ -23,8 +23,8 @@
 //   - Pairs. The times on both directions of a link are added up ([Incidence.Pair]), so that clocks cancel out. They
 //     are compared in the same way, with a lower floor. The direction that takes longer is accused, or both, each with
 //     its part of the confidence.
-//   - Losses. These are the lost rounds of each probe. The fit of package loss finds the links that explain them, over
-//     the last cycle and the last 1 to 2, 2 to 4, ... 256 to 512. It runs in each cycle with a loss. So a strong loss
+//   - Losses. These are the lost rounds of each probe. The fit of package loss finds the links that explain them. It
+//     runs in each cycle with a loss, over the last cycle and the last 1 to 2, 2 to 4, ... 256 to 512. So a strong loss
 //     is found at once and a weak one as soon as there is enough of it. A false culprit comes less than once in a
 //     million cycles: each of the ten fits has a tenth of that chance, whatever they share. A culprit is well again
 //     when twelve more rounds should have been lost and none was. Losses of probes that cross a dead line accuse no

@@ -23,7 +23,7 @@ var statisticNames = [statistics]string{"the time in the switch before it", "its
 type hops struct {
 	all        []*hop    // by link; nil without any value of it
 	windows    uint64    // that were judged
-	lineExcess []float64 // by link: time on the line in this cycle beyond what it was at first; NaN if none was reported
+	lineExcess []float64 // by link: time on the line in this cycle beyond its first value; NaN if none was reported
 }
 
 // hop is the state of a link.
@@ -32,7 +32,7 @@ type hop struct {
 	window    uint64  // the last one with values of it
 	base      float64 // first time on the line: clocks may differ by any constant
 	based     bool
-	explained [statistics]bool // a cause has explained what is open
+	explained [statistics]bool // a cause has explained the open findings
 
 	pair  detect.Hop // of both directions of the link together, in floors; at the one with the lower number
 	slow  int        // windows in a row in which both took longer than usual, while a finding is open in the pair

@@ -21,12 +21,12 @@ type Suspect struct {
 // Config are the limits. DefaultConfig suits cycles of one second.
 type Config struct {
 	RaiseAfter int                // cycles of evidence in a row until a link is suspected
-	DoubtAfter int                // the same for a confidence below a half, and for what is worth knowing and no more
+	DoubtAfter int                // the same for a confidence below a half, and for informational findings
 	ClearAfter int                // cycles without evidence until it is not suspected any more
 	Least      inference.Severity // of findings that are evidence
 
 	Window       time.Duration // length of a cycle
-	LatencyFloor float64       // ns; what is far below it is all the same
+	LatencyFloor float64       // ns; values far below it are all the same
 	Floors       []float64     // by link, in place of LatencyFloor for what probes report of it, where above 0; may be short
 	LineFloor    float64       // ns, of the time on a line, by two clocks
 	PairFloor    float64       // ns, of the time on both directions of a link together, in which clocks cancel out

@@ -11,7 +11,7 @@ import (
 const (
 	transitWarmup = 60   // cycles before a probe is judged
 	transitAdopt  = 360  // cycles after which a new level is the usual one
-	transitFar    = 8    // errors from which on a value is not what is usual
+	transitFar    = 8    // errors from which on a value is not usual
 	transitAlarm  = 1e-7 // chance of a false share in a cycle, with normal errors
 	transitTail   = 4    // errors that the farthest value of a probe is taken to be
 )
@@ -25,7 +25,7 @@ type transits struct {
 // transit is the state of a probe.
 type transit struct {
 	cycles uint32
-	far    uint32 // cycles in a row that were not what is usual
+	far    uint32 // cycles in a row that were not usual
 	mean   float64
 	square float64 // mean of the squares of differences
 	tail   float64 // farthest difference in errors, fading over a thousand cycles

@@ -36,7 +36,7 @@ func unmix(in *Incidence, list []excess, alarm float64) []share {
 
 type unmixer struct {
 	in      *Incidence
-	rest    []float64 // by probe: what is not explained
+	rest    []float64 // by probe: the unexplained excess
 	weight  []float64 // by probe
 	classes []int32   // that are crossed
 	square  []float64 // by class: sum of the weights of its probes

@@ -182,7 +182,7 @@ func (f *FlowPart) find(k inference.HopKey) *HopSketch {
 // add returns empty distributions of a place that has none yet.
 func (f *FlowPart) add(k inference.HopKey) *HopSketch {
 	n := len(f.Hops)
-	if n < cap(f.Hops) { // Reset left what is there empty
+	if n < cap(f.Hops) { // Reset left the parts there empty
 		f.Hops = f.Hops[:n+1]
 	} else {
 		f.Hops = append(f.Hops, HopSketch{})

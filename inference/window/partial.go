@@ -20,12 +20,11 @@ import (
 // long as no table of a shard is full and no window is longer than the time after which flows are forgotten. Beyond
 // that:
 //
-//   - Busiest flows. A shard has places for some flows (shard.Config says how many) and keeps the busiest. As long as
-//     its window has no more flows than that, all is exact. Beyond, FlowBound is the number of reports that a flow may have had
-//     that is not listed. A flow with more is listed, with the exact number; its histograms lack at most that many
+//   - Busiest flows. A shard has places for some flows (see shard.Config) and keeps the busiest. As long as its window
+//     has no more flows than that, all is exact. Beyond, FlowBound is the number of reports that a flow may have had
+//     without being listed. A flow with more is listed, with the exact number. Its histograms lack at most that many
 //     reports, the first ones of the window. Flows with just as many reports as the bound can stand in for each other.
-//     The bound supposes that a flow has one owner; where the reports of a flow reach k of them, it is up to k times as
-//     high.
+//     The bound assumes that a flow has one owner. If its reports reach k of them, it is up to k times as high.
 //   - Path changes, drops and faults. A shard lists as many as its limits allow and counts the rest. Of path changes and
 //     faults those that came first stay, and of drops those with the least numbers of node and reason. That does not
 //     depend on the split either, as long as the limits of the shards are not below those of the window.

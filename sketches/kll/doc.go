@@ -28,11 +28,11 @@
 //
 //   - The capacities of levels are shares of one pool of 50 places and not limits. Nothing is compacted while there is
 //     any room. Then it is the turn of the lightest level that holds its share.
-//   - Coins come in pairs: every second compaction of a level keeps the half that the one before it dropped, which
+//   - Coins come in pairs: every second compaction of a level keeps the half that the one before it dropped. That
 //     halves the variance (Ivkin, Liberty, Lang, Karnin, Braverman, "Streaming Quantiles Algorithms with Small Space
 //     and Update Time", 2019, §3). The sweeping compaction of that article was tried on a larger sketch with such a
 //     pool, and gained nothing there.
-//   - There are four levels. When they are used up, the base rises: of each 2^base codes one is taken and the others are
-//     skipped, as in §4 of the paper. From then on most codes cost next to nothing.
+//   - There are four levels. When they are used up, the base rises. Of each 2^base codes one is taken and the others
+//     are skipped, as in §4 of the paper. From then on most codes cost next to nothing.
 //   - Of an odd number of codes, the largest waits for the next compaction, because operators ask for the upper quantiles.
 package kll

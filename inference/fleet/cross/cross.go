@@ -43,12 +43,13 @@ func DefaultLimits() Limits {
 // several do. It stays shared until one of them alone has heard it for the horizon and one window more. The statistics
 // of an exporter that is not shared pass as its collector reported them, bit for bit. Of one that is shared:
 //
-//   - Reports, Events, Malformed and Last are those of all collectors together, and so are Reordered and Late, in which each
-//     collector sees only the disorder among the numbers that reached it.
+//   - Reports, Events, Malformed and Last are those of all collectors together. So are Reordered and Late, in which
+//     each collector counts only the disorder among the numbers that reached it.
 //   - Duplicated counts what the collectors counted, and each number that reached another collector too, once for each.
-//   - Provisional are the numbers that reached no collector and lie behind the newest one at a window that ended less than
-//     two seconds before this one, or at this one. They are counted as Lost with the next window that ends later. Lost takes
-//     back what was counted and then reached another collector, so that it can be negative.
+//   - Provisional are the numbers that reached no collector and lie behind the newest one at a recent window. That is
+//     one that ended less than two seconds before this one, or this one. They are counted as Lost with the next window
+//     that ends later. Lost takes numbers back that were counted and then reached another collector, so that it can be
+//     negative.
 //   - Restarts counts those of the exporter. A collector that sees a jump because another one had the numbers in between
 //     saw none.
 //   - Down are missing numbers in gaps ([window.Gap]), which runs report with their first numbers: none of them is waited for. If some

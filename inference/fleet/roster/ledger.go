@@ -63,7 +63,7 @@ type books struct {
 // Kafka that no consumer has taken are in flight. Members write their accounts at different times, so the number in
 // flight is as exact as they are frequent. The sum is exact all the same.
 func Ledger(members []*Member) books {
-	var sent, all Balance // all collectors; Stored is what Kafka confirmed
+	var sent, all Balance // all collectors; Stored counts reports that Kafka confirmed
 	sum := books{lost: map[string]uint64{}}
 	for _, m := range members {
 		b := balanceOf(m)

@@ -22,7 +22,7 @@ const (
 
 // The roles of members.
 const (
-	Collector = "collector" // sends what it saw
+	Collector = "collector" // sends its partial windows and reports
 	Consumer  = "consumer"  // merges what was sent, and stores it
 )
 
@@ -59,7 +59,7 @@ type Member struct {
 	Pages  []string  `json:"pages,omitempty"`      // where its own page is
 	Faults []string  `json:"problems,omitempty"`   // a sentence each
 	Stores []string  `json:"stores,omitempty"`     // of a consumer
-	Run    *Balance  `json:"run,omitempty"`        // of a collector: reports of this run; Stored is what Kafka confirmed
+	Run    *Balance  `json:"run,omitempty"`        // of a collector: reports of this run; Stored counts those that Kafka confirmed
 	All    *Balance  `json:"all_runs,omitempty"`   // the same over all runs, see [Balance.After]
 	Parts  []Account `json:"partitions,omitempty"` // of a consumer
 

@@ -174,7 +174,7 @@ func (m *Model) lightest(s *Space, k int) {
 		alive := layers[k-1]
 		for h := k - 2; h >= 0 && len(alive) > 0; h-- {
 			for _, u := range alive {
-				seen[(h+1)*v+int(u)] = false // marks what is left of the layer
+				seen[(h+1)*v+int(u)] = false // marks the rest of the layer
 			}
 			kept := layers[h][:0:0]
 			for _, u := range layers[h] {
