@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// dirty fills a report with what the next user must not see.
+// dirty fills a report with values that the next user must not see.
 func dirty(r *Report, id uint32) {
 	r.NodeID, r.Has, r.Kind, r.Unknown = id, HasNodeID|HasFlow, KindDrop, []byte{1}
 	r.Fail(PINT, "digest", 3, BadDigest)
@@ -137,7 +137,7 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-// Merge takes every value that is missing, and none that is there.
+// Merge sets every missing value, and no present one.
 func TestMerge(t *testing.T) {
 	full := func(v uint32) Hop {
 		return Hop{

@@ -78,7 +78,7 @@ var widths = map[decode.ValueType]int{
 	decode.TypeUint8: 8, decode.TypeCode: 8, decode.TypeUint16: 16, decode.TypeUint32: 32, decode.TypeUint64: 64, decode.TypeInt64: 64, decode.TypeTime: 64,
 }
 
-// transport returns what another report gets from r by the columns in want.
+// transport returns a report that is made from r by the columns in want.
 func transport(r *decode.Report, want decode.Columns) (to decode.Report) {
 	var v decode.ReportNumbers
 	r.Numbers(want, &v)

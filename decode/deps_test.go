@@ -48,7 +48,7 @@ func TestImports(t *testing.T) {
 			}
 		}
 	}
-	// What we import could do for us what we must not do ourselves.
+	// Indirect imports are forbidden, too.
 	for dep := range strings.Lines(list(t, "-deps", "./...")) {
 		dep = strings.TrimSpace(dep)
 		switch why := forbidden[dep]; {

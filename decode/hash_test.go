@@ -69,7 +69,7 @@ func probes(hashes []uint64) (cells int) {
 	return cells
 }
 
-// Whatever keys a sender chooses without knowing the seed, a table does no more work than for random ones.
+// For any keys that a sender chooses without the seed, a table does no more work than for random ones.
 func TestHashOfChosenKeys(t *testing.T) {
 	const n = 6000
 	r := rand.New(rand.NewPCG(1, 2))

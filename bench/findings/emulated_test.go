@@ -15,10 +15,10 @@ import (
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
-// crossing is what was compared of flows over one direction of a link, by window.
+// crossing is the compared packets of flows over one direction of a link, by window.
 type crossing []struct{ packets, lost uint64 }
 
-// comparison notes what the windows of an emulation compare.
+// comparison records the compared packets in the windows of an emulation.
 type comparison struct {
 	links   map[[2]uint32]crossing
 	flows   map[decode.FlowKey]bool

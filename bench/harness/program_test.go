@@ -74,7 +74,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// A program answers, or there is an error that says why it does not; nothing hangs, and nothing grows beyond its bound.
+// A program answers, or there is an error with the reason. Nothing hangs, and nothing grows beyond its bound.
 func TestAnswer(t *testing.T) {
 	instance := map[string]string{"name": strings.Repeat("long ", 100_000)}
 	for _, x := range []struct {
@@ -134,7 +134,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// What a program has started ends with it.
+// The processes that a program has started end with it.
 func TestChildren(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return // it has no groups of processes

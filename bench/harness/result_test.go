@@ -87,7 +87,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// What differs beyond noise is listed as changed, and what has one value alone as unknown.
+// Figures that differ beyond noise are listed as changed, and those with a single value as unknown.
 func TestCompare(t *testing.T) {
 	for _, x := range []struct {
 		before, after           []*Result
@@ -165,7 +165,7 @@ func TestCompareNoise(t *testing.T) {
 	}
 }
 
-// Text of others is one cell of one row, whatever it has.
+// Foreign text is one cell of one row, for any content.
 func TestPrintLines(t *testing.T) {
 	var b bytes.Buffer
 	table := Table{Title: "t", Columns: []string{"x", "y"}, Rows: [][]any{{"a\tb\nc\v\f\xffd", nil}, {"e", 1.}}}

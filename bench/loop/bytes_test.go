@@ -38,7 +38,7 @@ func small(t *testing.T, r *rand.Rand) *fabric {
 	return f
 }
 
-// leastOf is the least cost of all choices of probes, with what changes cost.
+// leastOf is the least cost of all choices of probes, with the cost of changes.
 func leastOf(f *fabric, suspects, before []int32) float64 {
 	least := math.Inf(1)
 	for set := range uint64(1) << len(f.traces) {
@@ -65,7 +65,7 @@ func leastOf(f *fabric, suspects, before []int32) float64 {
 	return least
 }
 
-// In every cycle what is chosen costs what the least of all choices does, changes included.
+// In every cycle the choice has the least cost of all choices, changes included.
 func TestBytesAreTheLeast(t *testing.T) {
 	cycles, kept := 0, 0
 	for seed := range uint64(12) {

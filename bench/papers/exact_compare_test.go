@@ -20,10 +20,10 @@ const instances = 200
 // Of query mixes, packets until an answer are given here, and not modelled; the frequencies can be held. What becomes of
 // those that cannot is held against exact arithmetic beside the planner, as are shares beyond the worst query's.
 
-// truth is what the solver proves to be best.
+// truth is the solver's proven optimum.
 type truth struct{ leftOut, objective float64 }
 
-// hold compares what a plan says of itself with the truth. Instances here are small: every plan has to be proven.
+// hold compares a plan's own figures with the truth. Instances here are small: every plan has to be proven.
 func hold(t *testing.T, what string, in any, s *planner.Stats, want truth) {
 	t.Helper()
 	wrong := ""

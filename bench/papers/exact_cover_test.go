@@ -28,7 +28,7 @@ func multigraph(r *rand.Rand) *topo.Graph {
 	return g
 }
 
-// TestCoverFromDepots passes as few links as can be a second time. What no depot reaches is left out.
+// TestCoverFromDepots passes as few links as can be a second time. Links that no depot reaches are left out.
 func TestCoverFromDepots(t *testing.T) {
 	s := start(t)
 	for k := range instances {

@@ -28,7 +28,7 @@ func codes() (v [8192]uint16) {
 
 func permutation() []int { return rand.New(rand.NewPCG(2, 2)).Perm(many) }
 
-// sketch is what the contestants have in common. Calls through it cost all of them the same.
+// sketch is the common interface of the contestants. Calls through it cost all of them the same.
 type sketch interface{ Update(v uint16) }
 
 type theirs struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// BenchmarkHandle measures what receivers do with a datagram once it is received.
+// BenchmarkHandle measures the work of receivers for a received datagram.
 func BenchmarkHandle(b *testing.B) {
 	for _, flows := range []int{10_000, 1_000_000} {
 		cfg := traffic.DefaultConfig()

@@ -19,7 +19,7 @@ import (
 	"github.com/hopscope/hopscope/sink/influx"
 )
 
-// inProcess is what the settings of a collector within the test are.
+// inProcess is the settings of a collector within the test.
 type inProcess struct {
 	collector.Config   `yaml:""`
 	UDP                udp.Config `yaml:"udp"`

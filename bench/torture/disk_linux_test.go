@@ -145,7 +145,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// runChild is what the started copy of this program does. It returns false if this is no such copy.
+// runChild is the work of the started copy of this program. It returns false if this is no such copy.
 func runChild() bool {
 	socket := os.Getenv(diskEnv)
 	if socket == "" {

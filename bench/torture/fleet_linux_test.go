@@ -186,7 +186,7 @@ func (f *fleetUnderTest) watch() {
 	}
 }
 
-// ready waits until the member says that it is.
+// ready waits until the member reports that it is.
 func (r *run) ready() {
 	r.p.t.Helper()
 	waitFor(r.p.t, time.Minute, r.p.opt.instance+" to be ready", func() bool {

@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/internal/servertest"
 )
 
-// sums are what the store has of an instance.
+// sums are the store's sums for an instance.
 type sums struct{ hops, reports, lost, down, duplicated int64 }
 
 func (f *fleetUnderTest) sums(instance string) (s sums) {

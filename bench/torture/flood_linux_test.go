@@ -80,7 +80,7 @@ func flood(t *testing.T, to netip.AddrPort, done <-chan struct{}) (sent int64) {
 	}
 }
 
-// allowed is the memory that the program says its settings allow.
+// allowed is the memory that the settings allow, by the output of the program's "config check".
 func (p *place) allowed() int64 {
 	p.t.Helper()
 	c := exec.Command(program, "config", "check", p.config())

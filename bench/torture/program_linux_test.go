@@ -126,7 +126,7 @@ type run struct {
 	summary *summary // of a run that ended in order
 }
 
-// summary is what the program says of a run.
+// summary is the program's summary of a run.
 type summary struct {
 	Reports   int64 `json:"reports"`
 	Exporters []struct {

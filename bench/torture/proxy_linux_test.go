@@ -90,7 +90,7 @@ func reset(w http.ResponseWriter) {
 	c.Close()
 }
 
-// html answers as a proxy does that knows better.
+// html answers with a page, as some proxies do.
 func html(status int) mode {
 	return func(p *proxy, w http.ResponseWriter, r *http.Request) bool {
 		io.Copy(io.Discard, r.Body)

@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/internal/servertest"
 )
 
-// held is what a store has, by its own count.
+// held is the content of a store, by its own count.
 type held struct {
 	reports  int64            // sum of exporter.reports
 	lost     int64            // sum of exporter.lost

@@ -81,7 +81,7 @@ type result struct {
 	ran bool
 }
 
-// settle works out what is left over.
+// settle computes the rest.
 func (r *result) settle() {
 	rest := r.Sent - r.Stored
 	for _, n := range r.Lost {

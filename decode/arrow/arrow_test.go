@@ -202,7 +202,7 @@ func random(rng *rand.Rand, n int) (list []*decode.Report) {
 	return list
 }
 
-// plain is a report as its stream gives it back.
+// plain is a report as decoded from its stream.
 func plain(r *decode.Report) decode.Report {
 	c := *r
 	c.FlowHash = 0
@@ -309,7 +309,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// What the shards of a consumer see is what those of the collector would have seen.
+// The shards of a consumer observe the same as those of the collector.
 func TestShards(t *testing.T) {
 	partial := func(list []*decode.Report) []byte {
 		t.Helper()
@@ -379,7 +379,7 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// check compares some columns with what the library sees in them.
+// check compares some columns with the library's reading of them.
 func check(t *testing.T, record arrow.Record, list []*decode.Report) {
 	t.Helper()
 	col := func(name string) arrow.Array { return record.Column(record.Schema().FieldIndices(name)[0]) }
@@ -407,7 +407,7 @@ func check(t *testing.T, record arrow.Record, list []*decode.Report) {
 	}
 }
 
-// A stream of a later version has columns that this one does not know, in other places, and lacks some that it does.
+// A stream of a later version has unknown columns, columns in other places, and lacks some known ones.
 func TestVersions(t *testing.T) {
 	pool := memory.NewGoAllocator()
 	kinds := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint8, ValueType: arrow.BinaryTypes.String}
@@ -496,7 +496,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// A kind of report that only a later version knows is left out and counted.
+// A report of a later version's kind is left out and counted.
 func TestUnknownKind(t *testing.T) {
 	list := []*decode.Report{{Format: decode.PINT, Kind: decode.KindDigest}, {Format: decode.PINT, Kind: 250}, {Format: 99}}
 	var d rows.Decoder
@@ -557,7 +557,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// Whatever bytes of a stream are changed, it is refused with an error that says where, or read.
+// A stream with any changed bytes is read, or refused with an error that has the place.
 func TestDamaged(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	stream := encode(random(rng, 8))
@@ -593,7 +593,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// What an encoder wrote before leaves nothing behind but the numbers of units.
+// An encoder keeps nothing of earlier streams except the numbers of units.
 func TestReuse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	var e rows.Encoder
@@ -615,7 +615,7 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// A report has a bounded number of hops, whatever its stream says.
+// A report has a bounded number of hops, for any number in its stream.
 func TestManyHops(t *testing.T) {
 	const most = 1 << 14
 	r := &decode.Report{Format: decode.INTMD}

@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
-// datagrams are what collectors see most.
+// datagrams are the most frequent ones at collectors.
 func datagrams() []struct {
 	name    string
 	payload []byte

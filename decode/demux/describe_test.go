@@ -97,7 +97,7 @@ func TestWrongFields(t *testing.T) {
 	}
 }
 
-// What is known to be wrong is left out by a router, and given by a decoder as it stands on the wire.
+// A router leaves out lies, and a decoder returns them as on the wire.
 func TestLies(t *testing.T) {
 	for _, c := range []struct {
 		file, profile string
@@ -165,7 +165,7 @@ func TestDeviate(t *testing.T) {
 	}
 }
 
-// What was adopted for an address goes before everything else, for that address alone, and can be taken back.
+// The adopted profile of an address precedes all others, for that address alone, and can be removed.
 func TestAdopted(t *testing.T) {
 	rt := NewRouter(profile(t, "auto"), []Route{{Prefix: netip.MustParsePrefix("10.0.0.0/8"), Profile: profile(t, "fabric-tna")}})
 	one, other := decode.AddrFrom4([]byte{10, 0, 0, 1}), decode.AddrFrom4([]byte{10, 0, 0, 2})

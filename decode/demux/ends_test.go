@@ -20,8 +20,8 @@ func only(t *testing.T, profileName string, data []byte, length int) string {
 	return lines(&b)
 }
 
-// The frame on the wire ends a packet whatever its IP header says. INT behind that is an error; INT behind what was
-// captured is not.
+// The frame on the wire ends a packet, also if its IP header has a larger length. INT behind that is an error; INT
+// behind what was captured is not.
 func TestFrameEndsPacket(t *testing.T) {
 	int10, int21 := ether(t, ipv4(0x17, 17, udp(5000, int10(0xf000, 3)))), ether(t, ipv4(0, 17, udp(17768, int21(0xf000, 3))))
 	postcard := ether(t, ipv4(0, 17, udp(32766, report20(flagF, 0x7000, make([]byte, 12), ipv4(0, 17, udp(5000, nil))))))
@@ -93,7 +93,7 @@ func TestCutIsNoWholePath(t *testing.T) {
 	}
 }
 
-// What a shim's first bytes say is enough to reject it, also where the capture ends inside of the shim.
+// The first bytes of a shim can be enough to reject it, also if the capture ends inside of the shim.
 func TestCutShim(t *testing.T) {
 	udpOf := func(shim ...byte) []byte {
 		return ether(t, ipv4(0x17, 17, udp(5000, append(shim, make([]byte, 40)...))))

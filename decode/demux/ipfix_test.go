@@ -86,7 +86,7 @@ func newIPFIXReader(t testing.TB, store *ipfix.Store) *ipfixReader {
 
 func newStore(o ipfix.Options) *ipfix.Store { return ipfix.NewStore(ipfix.DefaultLimits(), o) }
 
-// read returns what becomes of a payload, all of which has to be well-formed.
+// read returns the reports of a payload, all of which has to be well-formed.
 func (x *ipfixReader) read(payload []byte) []*decode.Report {
 	x.t.Helper()
 	x.b.Reset()
@@ -146,7 +146,7 @@ func TestBroadcom(t *testing.T) {
 			t.Errorf("%+v: egress %d", c, h.EgressIf)
 		}
 	}
-	// What breaks the rules is refused, where no template can come.
+	// Data that break the rules are refused if no template can follow.
 	good := broadcomMessage(ipfix.Tomahawk5, 9, "00000001", "1a00", frame)
 	for at, field := range map[int]string{41: "sampled_marker", 43: "sampled_length"} {
 		bad := append([]byte(nil), good...)
@@ -229,7 +229,7 @@ func TestJuniper(t *testing.T) {
 	if d.Frame(&x.b, packet.LinkEthernet, f, len(f), 7); len(x.b.Reports) != 1 || x.b.Reports[0].Kind != decode.KindDrop {
 		t.Errorf("frame: %s", lines(&x.b))
 	}
-	// What is not switched on is named.
+	// A format that is not switched on is named.
 	off := NewRouter(profile(t, "auto"), nil).ShareIPFIX(nil)
 	x.b.Reset()
 	if off.Datagram(&x.b, ipfixExporter, drop, 7); len(x.b.Reports) != 1 || x.b.Reports[0].Err.Reason != decode.NotRead || x.b.Reports[0].Format != decode.IPFIX {
@@ -316,7 +316,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// Records that nothing here knows are printed with all that is known of them, and counted.
+// Unknown records are printed with all of their known parts, and counted.
 func TestUnknownRecords(t *testing.T) {
 	store := newStore(ipfix.Options{})
 	x := newIPFIXReader(t, store)
@@ -333,7 +333,7 @@ func TestUnknownRecords(t *testing.T) {
 	if len(s.Tallies) != 1 || s.Tallies[0] != (ipfix.Tally{Version: 10, ID: 256, Domain: 7, Kind: ipfix.Other, Records: 2}) {
 		t.Errorf("%+v", s)
 	}
-	// Another exporter's data of that template says that it waits.
+	// Another exporter's data of that template are reported as waiting.
 	r = x.read(messageOf(1, dataOf(999, "0102")))
 	if line = string(reportjson.Append(nil, 1, r[0])); !strings.Contains(line, `"template":999,"observation_domain":7,"waiting":true,"unknown":"0x0102"`) {
 		t.Error(line)

@@ -113,7 +113,7 @@ func TestForeignHeaders(t *testing.T) {
 	}
 }
 
-// bytesOf is what s writes in hexadecimal digits, with blanks between them.
+// bytesOf decodes the hexadecimal digits of s, with blanks between them.
 func bytesOf(s string) []byte {
 	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
 	if err != nil {
@@ -135,7 +135,7 @@ func noise(r *rand.Rand, n int) []byte {
 	return b
 }
 
-// withSets appends sets to a header, and writes what an exporter does at its start.
+// withSets appends sets to a header, and sets the header's fields as an exporter does.
 func withSets(r *rand.Rand, b []byte, version, template uint16) []byte {
 	for i := range 1 + r.IntN(4) {
 		n, id := 4+4*r.IntN(60), template

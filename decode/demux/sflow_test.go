@@ -124,7 +124,8 @@ func TestSFlow(t *testing.T) {
 		t.Errorf("discarded sample: %+v", r[3])
 	}
 
-	// Half a second later: a tenth of what the line takes. One sample of the drops' source is missing, and the agent dropped four.
+	// Half a second later: a tenth of the line's capacity. One sample of the drops' source is missing, and the agent
+	// dropped four.
 	counters.Interface.OutOctets += 1e9 / 8 / 10 / 2
 	drop.Seq, drop.Drops = 3, 4
 	r = read(datagramOf(42, 10_500, counters, drop))
@@ -134,7 +135,7 @@ func TestSFlow(t *testing.T) {
 	if missing, dropped := d.sflow.missing.Load(), d.sflow.dropped.Load(); missing != 1 || dropped != 4 {
 		t.Errorf("%d missing and %d dropped inside", missing, dropped)
 	}
-	// The device began anew, and counts from 0.
+	// The device restarted, and counts from 0.
 	counters.Interface.OutOctets = 5
 	if r = read(datagramOf(1, 100, counters)); len(r) != 1 || len(r[0].Hops) != 0 || r[0].Seq != 1 || !r[0].FirstOfGroup {
 		t.Errorf("restart: %s", lines(&b))
@@ -160,7 +161,7 @@ func TestSFlow(t *testing.T) {
 	if router.Datagram(&b, src, datagramOf(44, 11_100, drop), 7); len(b.Reports) != 1 || b.Reports[0].Flow.DstPort != 53 {
 		t.Errorf("tunnel: %s", lines(&b))
 	}
-	// A profile that does not read it says so.
+	// A profile that does not read it reports so.
 	other := New(profile(t, "fabric-tna"))
 	b.Reset()
 	if other.Datagram(&b, src, payload, 7); len(b.Reports) != 1 || b.Reports[0].Err.Reason != decode.NotRead || b.Reports[0].Format != decode.SFlow {
@@ -168,8 +169,8 @@ func TestSFlow(t *testing.T) {
 	}
 }
 
-// Counters of packets are sums of 32 bits: what they rise by is reported, also where they wrap, and nothing where that is not known. Those of
-// octets have 64, and do not wrap.
+// Counters of packets are sums of 32 bits. Their increments are reported, also across a wrap, and not if they are
+// unknown. Those of octets have 64, and do not wrap.
 func TestSFlowCounters(t *testing.T) {
 	base := sflow.Interface{
 		Index: 7, Speed: 1e9, InOctets: 1 << 40, OutOctets: 1 << 41, InUnicast: 1<<32 - 100, InMulticast: 5, InBroadcast: noCounter, OutUnicast: 3000,
@@ -233,8 +234,8 @@ func TestSFlowCounters(t *testing.T) {
 	}
 }
 
-// Agents that send no header say what the flow is; what a header says goes before. The name of a trap is better than a reason that says nothing, and
-// is learned once.
+// Agents without headers report the flow. The values of a header take precedence. The name of a trap replaces an
+// unspecific reason, and is learned once.
 func TestSFlowWithoutHeader(t *testing.T) {
 	six := decode.Addr{0x20, 1, 0xd, 0xb8, 15: 1}
 	ip := sflow.IP{Version: 6, Src: six, Dst: six, Length: 1000, Proto: 6, SrcPort: 443, DstPort: 40000}
@@ -305,7 +306,7 @@ func TestSFlowWithoutHeader(t *testing.T) {
 	}
 }
 
-// Versions 4 and 2 are named, whatever the profile, and stored as nothing.
+// Versions 4 and 2 are named for any profile, and not stored.
 func TestSFlow4(t *testing.T) {
 	for _, name := range []string{"auto", "sflow", "fabric-tna", "geant"} {
 		for _, version := range []byte{2, 4} {

@@ -72,7 +72,7 @@ type twins struct{ lazy, general *Decoder }
 
 func newTwins(p Profile) twins { return twins{New(p), New(p)} }
 
-// lazyDecoders returns decoders with options that shapes have to know of.
+// lazyDecoders returns decoders with options that affect shapes.
 func lazyDecoders(t testing.TB) (list []twins) {
 	for _, d := range singles(t) {
 		list = append(list, newTwins(d.profile))

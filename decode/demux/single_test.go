@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
-// singles returns decoders that differ in what the short way looks at.
+// singles returns decoders that differ in the options of the short path.
 func singles(t testing.TB) (list []*Decoder) {
 	for _, name := range Profiles() {
 		list = append(list, New(profile(t, name)))

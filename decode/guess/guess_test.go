@@ -70,7 +70,7 @@ func auto(t testing.TB) *demux.Profile {
 	return &p
 }
 
-// follower gives frames to a watch as a collector does, which reads them with what was adopted.
+// follower passes frames to a watch as a collector does, which reads them with the adopted profiles.
 type follower struct {
 	watch  *Watch
 	router *demux.Router
@@ -120,7 +120,7 @@ func names(list []Finding) (out []string) {
 	return out
 }
 
-// datagrams are what a socket gives of the UDP frames in list to the port that most of them go to.
+// datagrams are the UDP frames in list to their most frequent port, as a socket returns them.
 func datagrams(list []Sample) (out []Sample) {
 	port := commonPort(list)
 	for _, x := range list {
@@ -239,7 +239,7 @@ func TestMutated(t *testing.T) {
 	}
 }
 
-// Nothing explains bytes that mean nothing, whatever port they go to.
+// No profile explains random bytes, at any port.
 func TestNoise(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	g := New(Builtin())
@@ -272,7 +272,7 @@ func to(list []Sample, from, port uint16) []Sample {
 	return list
 }
 
-// Where the port is all that is in the way, the sentence says so, and what to set.
+// If only the port is wrong, the sentence states so, with the setting.
 func TestOtherPort(t *testing.T) {
 	for _, c := range []struct {
 		file  string

@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/internal/plain"
 )
 
-// What a capture cut off is said with what it costs, wherever the cut is; of whole frames nothing is.
+// A cut capture is reported with its cost, for any place of the cut. Whole frames are not.
 func TestCutFrames(t *testing.T) {
 	profile, _ := demux.Lookup("geant")
 	whole := reportFrame(t, profile)

@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
-// What is shown of a frame has the headers and the INT in it, and nothing that users sent.
+// The shown part of a frame has its headers and its INT, and no user data.
 func TestShow(t *testing.T) {
 	secret := bytes.Repeat([]byte("secret, "), 20)
 	frame := func(ether uint16, b []byte) []byte {

@@ -60,7 +60,7 @@ func TestManyExporters(t *testing.T) {
 	}
 }
 
-// What auto reads keeps its reading, whatever other senders send under its address.
+// Frames that auto reads keep their reading, for any frames of other senders under their address.
 func TestForgedBesideReadable(t *testing.T) {
 	for _, forged := range []int{16, 200, 2000} {
 		f := follow(t, true)
@@ -80,7 +80,8 @@ func TestForgedBesideReadable(t *testing.T) {
 	}
 }
 
-// An adopted dialect stays as long as the sender speaks it, and is given up when it has long spoken another one alone.
+// An adopted dialect stays as long as the sender uses it. It is given up after the sender has long used another one
+// alone.
 func TestGiveUp(t *testing.T) {
 	f := follow(t, true)
 	f.frames(stream(t, onosFile, exporter, 200, 1e9, 3e7))
@@ -124,7 +125,7 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-// Profiles that say the same of everything that was seen, and mean other things by it, are both named.
+// Profiles with the same result for all samples, but other units, are both named.
 func TestTied(t *testing.T) {
 	onos, _ := demux.Lookup("onos")
 	other := onos
@@ -211,7 +212,7 @@ func TestInherit(t *testing.T) {
 	}
 }
 
-// What is wrong about sFlow 4 is its agent, whatever its port takes.
+// The error with sFlow 4 is its agent's, for any kind of port.
 func TestSFlow4IsNamed(t *testing.T) {
 	auto, _ := demux.Lookup("auto")
 	for _, only := range []demux.Kind{demux.Anything, demux.ReportsOnly, demux.SFlowOnly} {

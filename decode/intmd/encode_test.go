@@ -76,7 +76,7 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// A node adds its block to a part, or says why not, and the sink node reads what the source node wrote.
+// A node adds its block to a part, or returns an error, and the sink node reads the source node's values.
 func TestPart(t *testing.T) {
 	for _, version := range []decode.Version{decode.V10, decode.V21} {
 		h := Header{Version: version, Instructions: 0x8000, RemainingHops: 2, DSCP: 10}

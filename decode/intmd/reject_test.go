@@ -159,7 +159,7 @@ func TestCut(t *testing.T) {
 			}
 		})
 	}
-	// The lengths of the packet say the same: then it is an error.
+	// The lengths of the packet agree: then it is an error.
 	data := bytesOf(t, "int10-tcp@54")
 	for n := 4; n < 28; n++ {
 		var r decode.Report

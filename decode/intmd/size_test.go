@@ -11,7 +11,7 @@ import (
 
 var fantOptions = Options{Versions: V21, Domains: []Domain{FANT}}
 
-// The widths are read off what is published of FANT: two sums. Both hold, and so do those of the specifications.
+// The widths follow from the published sums of FANT, which are two. Both hold, and so do those of the specifications.
 func TestStackBytes(t *testing.T) {
 	tests := []struct {
 		name                 string
@@ -64,7 +64,7 @@ func TestStackBytes(t *testing.T) {
 	}
 }
 
-// The bytes are those of what the encoder writes, for every bitmap.
+// The sizes equal those of the encoder's output, for every bitmap.
 func TestStackBytesAreWritten(t *testing.T) {
 	for _, opts := range []Options{fantOptions, all, {Versions: V10}, {Versions: V05}} {
 		for bitmap := 1; bitmap < 1<<16; bitmap += 61 {

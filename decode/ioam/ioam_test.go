@@ -98,7 +98,7 @@ func TestNotIOAM(t *testing.T) {
 	}
 }
 
-// A capture that cut the packet gives a flag and what is there, with the values of the whole packet.
+// A cut packet has a flag and its captured values, which equal those of the whole packet.
 func TestCutCaptures(t *testing.T) {
 	whole := map[string][]byte{"ioam-trace": vector(t, "ioam-trace")}
 	for _, name := range []string{"ioam-opaque", "ioam-wide", "ioam-dex", "ioam-e2e", "ioam-pot"} {
@@ -167,7 +167,7 @@ func TestCutCaptures(t *testing.T) {
 	}
 }
 
-// randomNode draws what a node may say for a trace type.
+// randomNode draws a node's possible values for a trace type.
 func randomNode(rng *rand.Rand, kind uint32) (h decode.Hop, x decode.IOAMNode) {
 	is := func(bit uint32) bool { return kind&bit != 0 && rng.IntN(4) > 0 }
 	if is(BitNodeID | BitNodeIDWide) {

@@ -188,7 +188,7 @@ func frames(t testing.TB, name string, each func(number uint64, time int64, fram
 	}
 }
 
-// What Linux wrote, byte for byte as the golden lines have it.
+// The bytes of Linux decode to the golden lines.
 func TestRecordings(t *testing.T) {
 	for _, name := range []string{"ioam6-linux", "ioam6-linux-inside"} {
 		f, err := os.Open("testdata/" + name + ".jsonl.gz")

@@ -49,7 +49,7 @@ func hexFile(t testing.TB, name string) (list [][]byte) {
 // bytes for ever. It returns values that the end of a set cuts off (section 3.3.1: the set is malformed). It reads as
 // many sets of NetFlow 9 as the header counts records (RFC 3954, section 5.1).
 
-// reading is a session of ours, and what it read as lines.
+// reading is a session of ours, and its reports as lines.
 type reading struct {
 	store   *ipfix.Store
 	session *ipfix.Session
@@ -101,7 +101,7 @@ func (x *reading) read(b []byte) {
 	x.failed = x.failed || rd.Err.Reason != 0
 }
 
-// goflowLines is what goflow2 makes of a message, in the words of read.
+// goflowLines is goflow2's reading of a message, in the words of read.
 func goflowLines(t testing.TB, b []byte, templates goflow.NetFlowTemplateSystem) (lines []string) {
 	var p9 goflow.NFv9Packet
 	var p10 goflow.IPFIXPacket

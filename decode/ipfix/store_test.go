@@ -59,7 +59,7 @@ func TestTenThousandTemplates(t *testing.T) {
 	if f := st.Figures(); f.Templates != 10_000 || f.Evicted != 1 || f.Refused != 0 {
 		t.Errorf("%+v", f)
 	}
-	// What is in use stays where another exporter comes; what no record used for an hour does not.
+	// Templates in use stay when another exporter arrives. Templates that no record used for an hour do not.
 	other := st.Session(source(2), 2)
 	for _, x := range []struct {
 		at     time.Duration
@@ -81,7 +81,7 @@ func TestTenThousandTemplates(t *testing.T) {
 	}
 }
 
-// Whatever is sent, by any sender, memory is bounded, and what was there is not lost to it.
+// For any traffic of any sender, memory is bounded, and existing templates stay.
 func TestHostileExporters(t *testing.T) {
 	limits := ipfix.DefaultLimits()
 	limits.Exporters, limits.Templates, limits.Elements, limits.Bytes = 200, 1000, 50_000, 1<<20
@@ -215,7 +215,8 @@ func messages(s *ipfix.Session, list ...[2]uint32) (got []int64) {
 
 const unknownCount = 0x100
 
-// Numbers go on where nothing is known to be lost, whatever an exporter counts. It is learned before anything is reported.
+// Numbers continue if no loss is known, for any unit that an exporter counts. It is learned before anything is
+// reported.
 func TestNumbers(t *testing.T) {
 	run := func(step func(i uint32) (seq, records uint32)) (gaps int64, reported int) {
 		s := ipfix.NewStore(ipfix.DefaultLimits(), ipfix.Options{}).Session(source(1), 0)

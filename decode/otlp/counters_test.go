@@ -23,7 +23,7 @@ type value struct {
 	v      float64
 }
 
-// count returns what the reports of a request say of the interface, and how many packets dropped.
+// count returns the counts of the interface in the reports of a request, and the number of dropped packets.
 func count(t *testing.T, list []decode.Report) (c decode.Counters, drops uint32) {
 	t.Helper()
 	for i := range list {
@@ -65,7 +65,7 @@ const (
 	outs = decode.CountOutPackets | decode.CountOutDiscards
 )
 
-// What sums rise by is counted by direction. What is not known is absent, and not zero.
+// The increments of sums are counted by direction. An unknown value is absent, and not zero.
 func TestCounters(t *testing.T) {
 	gauges := func(name string, p *metrics.NumberDataPoint) *metrics.Metric { return gaugeOf(name, p) }
 	follow(t, testDecoder(), gauges, []step{

@@ -182,7 +182,7 @@ func TestSpeed(t *testing.T) {
 	}
 }
 
-// Everything that is refused says which field, where and why, and nothing beside it is lost.
+// Every refusal has its field, place and reason, and nothing beside it is lost.
 func TestRefused(t *testing.T) {
 	port := text("interface", "swp1")
 	hist := func(change func(*metrics.HistogramDataPoint)) *metrics.Metric {
@@ -238,7 +238,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// What is not counted is listed by the name of its metric, and where that is known, with the reason. What settings say is none is not listed.
+// Uncounted points are listed by the name of their metric, with the reason if known. Metrics that the settings
+// exclude are not listed.
 func TestUnread(t *testing.T) {
 	d := testDecoder(Rule{Metric: "hidden"})
 	list, got := read(t, d, asked("leaf",
@@ -315,7 +316,7 @@ func TestFallen(t *testing.T) {
 	if list[4].Kind != decode.KindCounters || list[5].Weight != 5 || list[6].Weight != 0 {
 		t.Errorf("drops: %v, %d, %d, want none, 5, none", list[4].Kind, list[5].Weight, list[6].Weight)
 	}
-	// Other bounds are another histogram: the next point gives what came.
+	// Other bounds make another histogram: the next point has the increment.
 	other := func(second int64, counts ...uint64) *metrics.Metric {
 		m := hist(second, counts...)
 		m.GetHistogram().DataPoints[0].ExplicitBounds = []float64{20}

@@ -107,7 +107,7 @@ func TestResets(t *testing.T) {
 	}
 }
 
-// countedOf adds up what reports count.
+// countedOf adds up the counts of reports.
 func countedOf(t *testing.T, list []decode.Report) (n uint64) {
 	t.Helper()
 	for i := range list {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The assembly does what the Go does, for all lengths, and nothing beyond them.
+// The assembly computes the same as the Go code, for all lengths, and writes nothing beyond them.
 func FuzzAssembly(f *testing.F) {
 	f.Add(uint64(1), uint32(2), uint32(3), 59, 24)
 	f.Add(uint64(0), uint32(0xffffffff), uint32(0), 8, 0)

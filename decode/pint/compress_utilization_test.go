@@ -73,7 +73,7 @@ func TestExp2(t *testing.T) {
 	}
 }
 
-// What switches were loaded with must not change.
+// The entries that switches were loaded with must not change.
 func TestTablesAreFixed(t *testing.T) {
 	var b []byte
 	for i := range 1 << logCells {

@@ -100,7 +100,7 @@ func TestHPCCVectors(t *testing.T) {
 	}
 }
 
-// What the Tofino program's tables do not hold is 0, and 0 is below every limit.
+// Entries that the Tofino program's tables lack are 0, and 0 is below every limit.
 func TestTofinoBeyondItsTables(t *testing.T) {
 	s := Tofino(false)
 	for id := uint32(990); id < 1010; id++ {
@@ -164,7 +164,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Whatever switches write is plausible.
+// Every digest of switches is plausible.
 func TestWrittenDigestsArePlausible(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))

@@ -154,7 +154,7 @@ func TestTablesAreThePlan(t *testing.T) {
 	}
 	names := identifiers(plan.Queries)
 	sets, roles := map[uint64]int{}, map[string]int{}
-	// code is what a value becomes, rounded by rnd.
+	// code is the code of a value, rounded by rnd.
 	code := func(name string, v uint64, rnd uint32) uint64 {
 		e, ok := p.apply("pint_"+name+"_code", v)
 		if !ok {

@@ -27,7 +27,7 @@ func TestCRC(t *testing.T) {
 	}
 }
 
-// What the decoder thinks of a path is what its switches do one after the other.
+// The decoder's writers of a path equal those of its switches one after the other.
 func TestDigestIsWhatSwitchesWrite(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))

@@ -56,7 +56,7 @@ func schemes(t testing.TB) map[string]*Scheme {
 	return list
 }
 
-// The set of writers is what the switches decide one by one.
+// The set of writers equals the decisions of the switches one by one.
 func TestWritersAreTheOnesThatWrite(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -208,7 +208,7 @@ func BenchmarkWriters(b *testing.B) {
 	}
 }
 
-// BenchmarkVerify is what a decoder that knows the path does with a digest.
+// BenchmarkVerify is the check of a digest by a decoder that knows the path.
 func BenchmarkVerify(b *testing.B) {
 	for _, name := range []string{"mix", "mix vectors", "crc", "crc vectors"} {
 		for _, k := range []int{5, 59} {

@@ -17,7 +17,7 @@ import (
 // returns headers with their padding. It reads the direction of an ACL in the padding of its name. It lacks the
 // records 1039 to 1043, and 1005.
 
-// check holds a datagram against goflow2, field by field of what both read.
+// check compares a datagram with goflow2, field by field of those that both read.
 func check(t *testing.T, b []byte) {
 	t.Helper()
 	var want goflow.Packet

@@ -42,7 +42,7 @@ const (
 	hasIfs    = decode.HopIngressIf | decode.HopEgressIf
 )
 
-// one is a report and what is inside.
+// one is a report and its content.
 type one struct {
 	r  decode.Report
 	in Inner

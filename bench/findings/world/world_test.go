@@ -63,7 +63,7 @@ func scenarios(t *testing.T) []Scenario {
 	return all
 }
 
-// The set keeps what is promised of it.
+// The set has the promised properties.
 func TestScenarios(t *testing.T) {
 	faults, benign, several, tune, names := 0, 0, 0, 0, map[string]bool{}
 	for _, s := range scenarios(t) {
@@ -98,7 +98,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// short takes the learning out of a scenario.
+// short removes the learning from a scenario.
 func short(s Scenario) Scenario {
 	s.quiet, s.Length, s.after = 10, 5, 1
 	s.traffic.packets = min(s.traffic.packets, float64(testkit.Rounds(60, 300)))
@@ -119,7 +119,7 @@ func TestScenariosRun(t *testing.T) {
 	}
 }
 
-// The same seed gives the same, to the letter, and another one something else.
+// The same seed has the same result, to the letter, and another seed another one.
 func TestRunsRepeat(t *testing.T) {
 	for _, s := range scenarios(t)[:3] {
 		s := short(s)

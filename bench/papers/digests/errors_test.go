@@ -43,7 +43,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Lightest paths are those that trying all of them gives.
+// Lightest paths equal those by trying all of them.
 func TestCheapest(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))

@@ -28,7 +28,7 @@ func readFile(name string) (*harness.Result, error) {
 	return list[0], nil
 }
 
-// The page has what the list and the files of results say.
+// The page has the content of the list and the files of results.
 func TestPage(t *testing.T) {
 	const path = "../../../docs/papers.md"
 	now, err := Page(readFile)
