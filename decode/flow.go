@@ -171,7 +171,7 @@ func (k FlowKey) String() string {
 	return string(b)
 }
 
-// ParseFlow reads what [FlowKey.String] writes. The protocol may also be a number, and may follow a slash, as in
+// ParseFlow parses the output of [FlowKey.String]. The protocol may also be a number, and may follow a slash, as in
 // "10.0.0.1:80 > 10.0.0.2:5001/6"; spaces do not matter.
 func ParseFlow(s string) (FlowKey, error) {
 	wrong := func(what string) (FlowKey, error) {

@@ -15,8 +15,8 @@ import (
 // zero decides the result. One more multiplication, keyed as well, mixes the 128 bits to 64.
 type HashKey struct{ k [8]uint64 }
 
-// NewHashKey makes a key of a seed: the same seed gives the same key, in every process of a fleet and in every replay.
-// A seed that senders cannot know keeps them from choosing flows that collide.
+// NewHashKey makes a key of a seed: the same seed gives the same key, in every process of a fleet and in every
+// replay. With a secret seed, senders cannot choose flows that collide.
 func NewHashKey(seed uint64) HashKey {
 	var h HashKey
 	for i := range h.k { // splitmix64

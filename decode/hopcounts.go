@@ -26,9 +26,9 @@ var HopCountNames = [NumHopCounts]string{
 	"tx_packets", "dropped_packets", "dropped_bytes", "sr_packets", "sr_bytes", "ipv4_packets", "ipv4_bytes", "ipv6_packets", "ipv6_bytes",
 }
 
-// HopCounts holds what a device has counted at the egress interface of a [Hop] since it began, modulo 2^32. A count
-// whose bit in Has is not set is zero and has no meaning. SR is segment routing; a packet of it counts under its
-// version of IP, too.
+// HopCounts holds a device's counts at the egress interface of a [Hop] since it began, modulo 2^32. A count whose bit
+// in Has is not set is zero and has no meaning. SR is segment routing; a packet of it counts under its version of IP,
+// too.
 type HopCounts struct {
 	Has                          HopCount
 	TxPackets                    uint32

@@ -7,7 +7,7 @@ const StackBytes = 256
 
 // Lazy is a report on its way through the pipeline that is decoded on demand, in one of two forms. The general form
 // is a [Report]. The short form holds the values in which reports of one [Shape] differ, and their INT stack as on
-// the wire. It takes a quarter of the memory, which is what a batch costs in the cache. [Lazy.Report] returns the
+// the wire. It takes a quarter of the memory, and a batch as much less of the cache. [Lazy.Report] returns the
 // general form of both.
 //
 // A lazy report owns all of its bytes in the short form. In the general form the report's slices alias the bytes that were

@@ -59,7 +59,7 @@ func (f Format) String() string {
 // Kind is the subject of a report.
 type Kind uint8
 
-// The closed list of kinds; String gives the spelling used in output and metrics.
+// The closed list of kinds; String returns the spelling used in output and metrics.
 const (
 	_ Kind = iota
 	KindStack
@@ -402,8 +402,8 @@ func (b *Batch) Cancel() { b.Reports = b.Reports[:len(b.Reports)-1] }
 func (b *Batch) Reset() { b.Reports, b.Cut = b.Reports[:0], 0 }
 
 // Scatter moves every report of b to the batch that pick chooses, in order and without copying, and leaves b empty.
-// The batches give unused reports in exchange, so that neither side runs dry. A report for which pick returns nil
-// stays in b, to be used again.
+// The batches return unused reports in exchange, so that neither side runs out of them. A report for which pick
+// returns nil stays in b, to be used again.
 func (b *Batch) Scatter(pick func(*Report) *Batch) {
 	for i, r := range b.Reports {
 		dst := pick(r)

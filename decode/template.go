@@ -12,7 +12,7 @@ type Element struct {
 // VariableLength is the length of an element whose length is before its value in each record.
 const VariableLength = 65535
 
-// Template says what stands in the records of IPFIX and NetFlow 9 that name it. It never changes.
+// Template is the layout of the records of IPFIX and NetFlow 9 that name it. It never changes.
 type Template struct {
 	Version uint16 // 10 is IPFIX, 9 NetFlow 9, whose scopes have numbers of their own
 	ID      uint16

@@ -1,6 +1,6 @@
 package decode
 
-// Traffic holds what a sample or a flow record says of the packets that it stands for, beside their number, which is [Report.Weight].
+// Traffic holds the values of a sample or a flow record about its packets. Their number is [Report.Weight].
 type Traffic struct {
 	Ingress, Egress uint32 // ifIndex of the node's interfaces; 0 where one is not known
 	Octets          uint64 // of all packets, by the sampling rate; 0 where it is not known

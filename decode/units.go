@@ -2,8 +2,8 @@ package decode
 
 import "cmp"
 
-// Units says what a device's raw numbers mean. Nothing on the wire states them (INT v2.1 §4), so they belong to the exporter's
-// profile in the configuration.
+// Units are the units of a device's raw numbers. Nothing on the wire states them (INT v2.1 §4), so they belong to the
+// exporter's profile in the configuration.
 type Units struct {
 	LatencyNS    uint64 // nanoseconds in one unit of hop latency and queue delay
 	TimeNS       uint64 // nanoseconds in one unit of the timestamps
@@ -15,7 +15,7 @@ type Units struct {
 	DropReasons *DropReasons // nil where they have no names
 }
 
-// With returns u with what o says besides; where o says nothing, u counts.
+// With returns u with the values that o sets. For the others, u counts.
 func (u Units) With(o Units) Units {
 	return Units{
 		LatencyNS: cmp.Or(o.LatencyNS, u.LatencyNS), TimeNS: cmp.Or(o.TimeNS, u.TimeNS), QueueBytes: cmp.Or(o.QueueBytes, u.QueueBytes),
@@ -39,9 +39,9 @@ func (u *Units) DropReason(reason uint8) string {
 var DefaultUnits = Units{LatencyNS: 1, TimeNS: 1, QueueBytes: 1, TxFullScale: 10000, LatencyCalc: true, HeaderTimeNS: 1}
 
 // Latency is the time that the packet spent in h's device, in nanoseconds. If the device did not report it, it is the
-// difference of egress and ingress time modulo the width of the clock. For probes it is the way to the queue and the
-// time in it. A difference of times counts if both were set and the difference is possible, also if the device
-// computed it. A reported latency that is the difference from an unset time counts as none.
+// difference of egress and ingress time modulo the width of the clock. For probes it is the time to the queue and in
+// it. A difference of times counts if both were set and the difference is possible, also if the device computed it. A
+// reported latency that is the difference from an unset time counts as none.
 func (u *Units) Latency(h *Hop) (ns uint64, ok bool) {
 	switch {
 	case h.Has&HopLatency != 0 && !u.misreckoned(h):
@@ -58,7 +58,7 @@ func (u *Units) Latency(h *Hop) (ns uint64, ok bool) {
 	return 0, false
 }
 
-// Queue is the queue occupancy in bytes (or in the device's own unit where the profile knows no size).
+// Queue is the queue occupancy in bytes (or in the device's own unit if the profile has no size of it).
 func (u *Units) Queue(h *Hop) (bytes uint64, ok bool) {
 	if h.Has&HopQueueOccupancy == 0 {
 		return 0, false

@@ -30,9 +30,8 @@ func runSchedule(ctx context.Context, w io.Writer, o Options) error {
 	return o.table(w, "Schedules: cost of a link", func(t io.Writer) error { return scheduleSizes(ctx, t, o) })
 }
 
-// scheduleOf makes the problem of covers in which no probe has more than hops hops. There is one cover without
-// depots, or several, each from a tenth of the edge nodes. Links at the core, or those of some leaves, are to be seen
-// five times as often.
+// scheduleOf makes the problem of covers whose MaxHops is hops. There is one cover without depots, or several, each
+// from a tenth of the edge nodes. Links at the core, or those of some leaves, are to be seen five times as often.
 func scheduleOf(g *topo.Graph, covers, hops int, fast bool, seed uint64) (*schedule.Problem, error) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var ends []int

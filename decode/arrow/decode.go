@@ -21,7 +21,7 @@ type Decoder struct {
 	batches []batch           // of the open stream
 	left    limits
 
-	// What Next reads next.
+	// The place of the next read of Next.
 	batch, row int
 	unknown    int
 

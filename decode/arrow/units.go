@@ -53,7 +53,7 @@ var units = [...]unit{
 
 var errUnits = errors.New("is no list of units")
 
-// parseUnits reads what appendUnits wrote. Unknown words are of a later version.
+// parseUnits parses the output of appendUnits. Unknown words are of a later version.
 func parseUnits(s string) (*decode.Units, error) {
 	u := &decode.Units{}
 	for s = strings.TrimSpace(s); s != ""; s = strings.TrimSpace(s) {

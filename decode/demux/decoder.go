@@ -69,7 +69,8 @@ func (d *Decoder) Frame(b *decode.Batch, link uint16, data []byte, length int, t
 // Datagram decodes the payload of one UDP datagram that was sent to a report port, and appends its reports to b: at
 // least one. The reports alias payload; offsets of errors count from payload[0].
 //
-// A profile with a format whose packets end at a host's socket, as reports do, takes the payload for one of them.
+// If the profile has a format whose packets end at a host's socket, as reports do, the payload is read as one of
+// them.
 func (d *Decoder) Datagram(b *decode.Batch, src decode.Addr, payload []byte, time int64) (n int) {
 	return d.DatagramCut(b, src, payload, len(payload), time)
 }

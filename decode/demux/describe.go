@@ -70,7 +70,7 @@ func (d *Description) Markers() string {
 	return strings.Join(d.Marks, "; ")
 }
 
-// String returns the unit of times, and behind it what has another one: "ns, latency us".
+// String returns the unit of times, and then the values with another one: "ns, latency us".
 func (u *UnitsDescription) String() string {
 	s := unit(u.TimeNS)
 	if u.LatencyNS != u.TimeNS {

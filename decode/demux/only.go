@@ -35,7 +35,8 @@ func (k Kind) Takes(f decode.Format) bool {
 	return k == Anything || k == ReportsOnly
 }
 
-// packetOnly is packet and forget for a frame to a port that takes one kind of datagrams. Packets of the network are on their way, and no datagrams to it.
+// packetOnly is packet and forget for a frame to a port that accepts one kind of datagrams. Packets of the network
+// are on their way, and no datagrams to it.
 func (d *Decoder) packetOnly(only Kind, b *decode.Batch, p *packet.Packet, data []byte, time int64) (n int) {
 	at, end := p.L4+packet.UDPLen, p.UDPEnd(data)
 	payload := data[min(at, len(data)):max(min(at, len(data)), min(end, len(data)))]

@@ -13,7 +13,7 @@ import (
 // report with those places masked are a shape. A report that agrees with a shape needs no other check. A shape is
 // taken from a report that the general decoders accepted. Its masked places are bytes that they do not check.
 // Everything else, such as a new bitmap or a wrong length, agrees with no shape and goes to them. Tests hold that
-// [decode.Lazy.Report] returns for every datagram what [Decoder.Datagram] returns.
+// [decode.Lazy.Report] and [Decoder.Datagram] return the same for every datagram.
 
 const (
 	// maxShapes is how many shapes a decoder remembers.

@@ -197,7 +197,7 @@ func (p Part) Header() []byte {
 // RemainingHops returns how many nodes may still add a block.
 func (p Part) RemainingHops() int { return int(p.b[shimLen+3]) }
 
-// Grow adds to the lengths a block of words words, which the caller inserts behind the header.
+// Grow adds a block to the lengths, of that many words, which the caller inserts behind the header.
 func (p Part) Grow(words int) {
 	at := 1
 	if p.v10 {
