@@ -92,7 +92,7 @@ func TestElementJSON(t *testing.T) {
 			t.Errorf("%s is read as %+v, %v", good, e, err)
 		}
 	}
-	// Not only what encoding/json has looked at before: also bytes that are no JSON are refused.
+	// Bytes that are no JSON are refused, also if encoding/json has not checked them before.
 	for _, bad := range []string{"", "{", `{"kind"`, `{"kind":"node"`, `{"kind":"node"}}`, `{"kind":"node" "node":7}`, `{kind:"node"}`, `{"kind":"node","node":7`, `{"kind":"node","node":}`} {
 		e := ElementOfNode(99)
 		if err := e.UnmarshalJSON([]byte(bad)); err == nil || e != ElementOfNode(99) {

@@ -70,7 +70,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Random rules and paths are judged as their definition says: by trying all choices of places for what is to be passed.
+// Random rules and paths are judged as by their definition: by trying all choices of places for the nodes to be passed.
 func TestJudgeTwin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 5))
 	list := func(most int) (l []uint32) {
@@ -110,7 +110,7 @@ func TestJudgeTwin(t *testing.T) {
 	}
 }
 
-// passes tries every place for the first of what is to be passed.
+// passes tries every place for the first of the nodes to be passed.
 func passes(via [][]uint32, nodes []uint32) bool {
 	if len(via) == 0 {
 		return true

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Sketches know nothing of what they count, and do nothing but compute.
+// Sketches do not depend on what they count, and do nothing but compute.
 func TestDependencies(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "./...").Output()
 	if err != nil {

@@ -134,7 +134,7 @@ func TestSmoothQuantiles(t *testing.T) {
 	}
 }
 
-// What is always the same comes back as it was, or next to it: the mean of all roundings has no other explanation.
+// A constant value comes back as it was, or next to it: the mean of all roundings has no other explanation.
 func TestSmoothConstant(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))

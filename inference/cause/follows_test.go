@@ -119,7 +119,7 @@ func TestGlimpse(t *testing.T) {
 	}
 }
 
-// TestPolicy: a node that sends flows another way is the cause of what they bring to the links that they come to.
+// TestPolicy: a node that sends flows another way is the cause of their effects on the links that they come to.
 func TestPolicy(t *testing.T) {
 	s := newStage(t)
 	id := s.starts(at(inference.PathChanged, "node 6"))
@@ -161,9 +161,9 @@ func TestFarApart(t *testing.T) {
 	}
 }
 
-// TestFoundLate: what many flows bring to where they moved shows slowly, and is found when none moves any more. It
-// began with the change of their paths, by as much as it may have begun before it was found. What begins when it is
-// found has nothing to do with that change.
+// TestFoundLate: effects of many flows at their new places show slowly, and are found when no more flows move. They
+// began with the change of paths, by as much as they may have begun before they were found. Findings that begin later
+// have nothing to do with that change.
 func TestFoundLate(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -36,7 +36,7 @@ func (m fabric) Interfaces(node uint32) (out []inference.HopKey) {
 
 func (m fabric) Ahead(h inference.HopKey) []inference.HopKey { return m.ahead[h] }
 
-// stage stands for detectors: it gives ids, keeps what is open, and checks all that is published.
+// stage stands for detectors. It assigns ids, keeps the open findings, and checks all that is published.
 type stage struct {
 	t       *testing.T
 	g       Grouper

@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// TestDistinguished: a cause says which element at another place explains its evidence nearly as well, and says nothing
-// where none does.
+// TestDistinguished: a cause names the element at another place that explains its evidence nearly as well, and none if
+// there is none.
 func TestDistinguished(t *testing.T) {
 	lat, que, dro := inference.HighLatency, inference.HighQueue, inference.PacketDrops
 	for _, tt := range []struct {

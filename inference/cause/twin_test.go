@@ -13,9 +13,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// twinStep is [Grouper.Step] with plain lists: it looks at all that there is each time, and picks what saves most by
-// looking for it. What findings can be explained by, what elements cost, and what a cause is called, it takes from
-// where Step takes it.
+// twinStep is [Grouper.Step] with plain lists. It examines everything each time, and searches for the greatest saving.
+// It shares with Step the explanations of findings, the costs of elements, and the names of causes.
 func twinStep(g *Grouper, w *Window) {
 	g.Windows++
 	for _, c := range g.Causes {
@@ -188,7 +187,7 @@ func twinMisfit(fits []Fit, e inference.Element) (float64, bool) {
 	return 0, false
 }
 
-// twinBegun is when the last of what is new began at the earliest.
+// twinBegun returns the earliest window in which the last of the new findings began.
 func twinBegun(g *Grouper, list []*Alone) uint64 {
 	var at []uint64
 	for _, a := range list {
@@ -205,7 +204,7 @@ func twinBegun(g *Grouper, list []*Alone) uint64 {
 	return slices.Max(at)
 }
 
-// twinSaves is what an element saves as a new cause of those that it explains, and which it takes.
+// twinSaves returns the saving by an element as a new cause of those that it explains, and which it takes.
 func twinSaves(g *Grouper, e inference.Element, list []*Alone) (float64, []*Alone) {
 	saved := -g.scene.price(e)
 	var takes, strange []*Alone
@@ -259,7 +258,7 @@ func twinSaves(g *Grouper, e inference.Element, list []*Alone) (float64, []*Alon
 	return saved, takes
 }
 
-// twinJoins is what is saved if findings come to an open cause, whose element is that of f then.
+// twinJoins returns the saving if findings join an open cause, whose element is that of f then.
 func twinJoins(g *Grouper, c *Cause, f Fit, list []*Alone) (float64, []*Alone) {
 	_, was := g.scene.best(c.Fits)
 	saved := was - g.scene.price(f.Element) - f.Misfit
@@ -407,7 +406,7 @@ func twinAdd(g *Grouper, w *Window, c *Cause, a *Alone) {
 	twinCount(c, f, 1)
 }
 
-// state is what a grouper is asked for and what it goes on from.
+// state returns the published findings of a grouper and its state.
 func (s *stage) state() (out []any) {
 	out = append(out, s.g.Windows, s.g.Last)
 	for _, c := range s.g.Causes {

@@ -40,7 +40,7 @@ func (s *source) window(change func(v float64) float64) Window {
 	return Window{Count: uint64(s.n), P50: at(.5), P90: at(.9), P99: at(.99)}
 }
 
-// run feeds windows to a hop and gives the findings as the windows in which they began and ended.
+// run feeds windows to a hop and records the findings by the windows in which they began and ended.
 type run struct {
 	Hop
 	cfg    Config

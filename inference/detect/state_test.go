@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestState stops a hop before any window and lets another one go on from its state, through faults of all kinds.
-// Whatever is broken in a state is refused, or gives a hop that writes the same bytes.
+// TestState stops a hop before any window and lets another one go on from its state, through faults of all kinds. A
+// broken state is refused, or makes a hop that writes the same bytes.
 func TestState(t *testing.T) {
 	for seed := range uint64(6) {
 		s, r := newSource(seed, 50, .5, .05), newRun()

@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/inference/state"
 )
 
-// pattern says whether a hop is passed in a window: minute counts since a Monday at midnight, and r is of the day.
+// pattern reports whether a hop is passed in a window. Minutes count since a Monday at midnight, and r is of the day.
 type pattern func(r *rand.Rand, w int, length time.Duration) bool
 
 func office(from, to, jitter float64, days int) func(*rand.Rand) pattern {
@@ -32,7 +32,7 @@ func office(from, to, jitter float64, days int) func(*rand.Rand) pattern {
 func steady(p pattern) func(*rand.Rand) pattern { return func(*rand.Rand) pattern { return p } }
 
 // TestUse simulates four weeks of hops that are not passed always, and then lets them die at a time at which they are
-// passed. Beside the profile stands the rule of before, which knows no week and no long pause.
+// passed. The former rule, without a week and long pauses, is compared with the profile.
 func TestUse(t *testing.T) {
 	for _, x := range []struct {
 		name   string
@@ -122,7 +122,7 @@ func TestUse(t *testing.T) {
 	}
 }
 
-// What is remembered of a hop is written and read back, and bytes that it cannot be are refused.
+// The state of a hop is written and read back, and impossible bytes are refused.
 func TestUseState(t *testing.T) {
 	cfg := Latency(time.Minute)
 	var u Use

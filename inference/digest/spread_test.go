@@ -58,7 +58,7 @@ func TestSprayedWindow(t *testing.T) {
 	}
 }
 
-// What the last window of a flow says, and the answer to a query for the flow, are the same.
+// The last window of a flow and the answer to a query for the flow are the same.
 func TestSprayedWindowAgrees(t *testing.T) {
 	for seed := range uint64(6) {
 		x := newSpraying(t, seed, 1<<20)

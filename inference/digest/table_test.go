@@ -120,7 +120,7 @@ func keys(hops []inference.FlowHop) (list []inference.HopKey) {
 	return list
 }
 
-// stats returns all flows with what their digests say, those with most packets first.
+// stats returns all flows with the content of their digests, those with most packets first.
 func (s *table) stats() (list []inference.FlowStats) {
 	for slot := range s.flows {
 		list = append(list, s.describe(uint32(slot)))

@@ -8,9 +8,9 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// TestAccept has hops that get slow, hops that no packets pass any more, and a flow that gets slow. What a person
-// accepts ends with the next window and does not come back; what was not accepted, and what began after it, stays open.
-// A state that was saved meanwhile goes on likewise.
+// TestAccept has hops that get slow, hops that no packets pass any more, and a flow that gets slow. An accepted finding
+// ends with the next window and does not come back. One that was not accepted, or began after that, stays open. A state
+// that was saved meanwhile goes on likewise.
 func TestAccept(t *testing.T) {
 	d := New(DefaultConfig())
 	rng := rand.New(rand.NewPCG(1, 2))

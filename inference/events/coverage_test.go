@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// TestCoverage holds that a window says of every hop whether it was judged, and of those that were not, why.
+// TestCoverage holds that a window marks every hop as judged or not, and the others with the reason.
 func TestCoverage(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.MinRecords = 5

@@ -392,8 +392,8 @@ func TestEventsAreNoRhythm(t *testing.T) {
 	}
 }
 
-// TestLearning holds that a hop learns until it has shown as much as its statistics need, and that a reader of the
-// state knows it.
+// TestLearning holds that a hop learns until it has shown as much as its statistics need. A reader of the state has the
+// same mark.
 func TestLearning(t *testing.T) {
 	d := New(DefaultConfig())
 	window := func(n int64, nodes ...uint32) *inference.Window {

@@ -12,8 +12,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// traffic makes windows of ten seconds of flows that cross a few hops. What a flow has too much of at a hop is added by
-// slow.
+// traffic makes windows of ten seconds of flows that cross a few hops. The function slow adds the excess of a flow at a
+// hop.
 type traffic struct {
 	rng    *rand.Rand
 	window int64

@@ -30,8 +30,8 @@ func ofInterface(passed, errors, discards uint64) decode.Counters {
 	}
 }
 
-// A finding begins where an interface counts more than its settings allow, lasts as long as no counters come, and ends
-// when they say so.
+// A finding begins if an interface counts more than its settings allow. It lasts as long as no counters come, and ends
+// when they show it.
 func TestInterfaces(t *testing.T) {
 	for _, tt := range []struct {
 		name             string
@@ -78,7 +78,7 @@ func TestInterfaces(t *testing.T) {
 	}
 }
 
-// What interfaces count by chance within their settings is no finding in a million samples.
+// Counts of interfaces by chance within their settings are no finding in a million samples.
 func TestInterfaceFalseAlarms(t *testing.T) {
 	for _, passed := range []uint64{10, 10_000, 100_000_000} {
 		rng := rand.New(rand.NewPCG(passed, 3))

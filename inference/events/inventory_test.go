@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// deviate lists flows from some addresses, each with its own ingress node, that say the same.
+// deviate lists flows from some addresses, each with its own ingress node, with the same errors.
 func deviate(w *inference.Window, hosts int, errors ...inference.MapError) {
 	for i := range hosts {
 		flow := decode.FlowKey{Src: decode.AddrFrom4([]byte{10, 1, 0, byte(i)}), Dst: decode.AddrFrom4([]byte{10, 9, 0, 1}), Proto: 17, IPVersion: 4}

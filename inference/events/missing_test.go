@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// TestProbeMissing: what an agent misses, or could not send, is no packet that a node dropped, and the text says which
-// it is.
+// TestProbeMissing: a probe that an agent misses, or could not send, is no packet that a node dropped, and the text
+// names the case.
 func TestProbeMissing(t *testing.T) {
 	probe := decode.FlowKey{Src: decode.AddrFrom(netip.MustParseAddr("10.0.0.1")), Dst: decode.AddrFrom(netip.MustParseAddr("10.0.0.2")), Proto: 17, IPVersion: 4, SrcPort: 49152, DstPort: 17769}
 	other, session := probe, probe

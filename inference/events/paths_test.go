@@ -42,7 +42,7 @@ func seen(t *testing.T, paths ...string) *inference.Window {
 	return w
 }
 
-// steps returns the texts of what is published in windows one after the other; those that end begin with "end ".
+// steps returns the texts of the findings that are published in consecutive windows; those that end begin with "end ".
 func steps(d *Detector, windows ...*inference.Window) (out []string) {
 	end := int64(d.journal.Windows)
 	for _, w := range windows {

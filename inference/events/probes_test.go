@@ -49,8 +49,8 @@ func newProbedPath() *probedPath {
 	return &probedPath{d: New(DefaultConfig()), rng: rand.New(rand.NewPCG(1, 29)), delay: 2e6}
 }
 
-// TestProbeFindings holds that loss, damage and delay of a path are findings, which say how much, on which path and
-// way, and that they end.
+// TestProbeFindings holds that loss, damage and delay of a path are findings, and that they end. Their texts have the
+// amount, the path and the way.
 func TestProbeFindings(t *testing.T) {
 	for _, x := range []struct {
 		name     string
@@ -79,7 +79,7 @@ func TestProbeFindings(t *testing.T) {
 			}
 		}
 
-		// What was saved goes on alike, and the finding ends.
+		// A saved state goes on alike, and the finding ends.
 		second := New(DefaultConfig())
 		state := p.d.AppendState(nil)
 		if err := second.ReadState(state); err != nil || !bytes.Equal(second.AppendState(nil), state) || len(second.Open()) != len(p.d.Open()) {

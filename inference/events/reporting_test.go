@@ -26,7 +26,7 @@ type fabric struct {
 	odd   func(f *inference.FlowLoss) oddity  // how packets of a flow arrive
 }
 
-// oddity is what happens to packets on their way.
+// oddity is an event on the way of packets.
 type oddity uint8
 
 const (
@@ -168,8 +168,8 @@ func TestPortsOfOneSwitch(t *testing.T) {
 	}
 }
 
-// TestLossBehindTheLastSwitch: where a port, a host or the reports of a switch lose packets, no link is accused of it,
-// and nothing is critical. What a link loses meanwhile is found all the same.
+// TestLossBehindTheLastSwitch: if a port, a host or the reports of a switch lose packets, no link is accused of it, and
+// nothing is critical. Losses of a link meanwhile are found all the same.
 func TestLossBehindTheLastSwitch(t *testing.T) {
 	sink := func(f *inference.FlowLoss) inference.HopKey { return f.Path[len(f.Path)-1] }
 	burst := map[int64]float64{}

@@ -73,8 +73,8 @@ func TestLossFalseAlarms(t *testing.T) {
 	}
 }
 
-// TestLossFound: exporters that begin to lose after an hour, for an hour. What is lost in bursts is lost all the same.
-// None is missed, a loss that lasts is one finding, and it ends.
+// TestLossFound: exporters that begin to lose after an hour, for an hour. Losses in bursts count as well. None is
+// missed, a loss that lasts is one finding, and it ends.
 func TestLossFound(t *testing.T) {
 	const before, lasts, after, runs = 360, 360, 3600, 20
 	for _, tt := range []struct {

@@ -21,7 +21,7 @@ func TestStateOfBefore(t *testing.T) {
 	})
 }
 
-// What earlier versions wrote is read, and what was open stays so under its id.
+// States of earlier versions are read, and open findings stay so under their ids.
 func TestStateOfEarlierVersions(t *testing.T) {
 	for version, file := range map[byte]string{3: "version-3", 4: "version-4", 5: "version-5", 6: "version-6", 7: "version-7", 8: "version-8", 9: "version-9", 10: "version-10", 11: "version-11", 12: "version-12", 13: "version-13"} {
 		d := New(DefaultConfig())

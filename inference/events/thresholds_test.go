@@ -20,7 +20,7 @@ func detectorOf[T detector](t *testing.T, d *Detector) T {
 	panic("unreachable")
 }
 
-// Each limit of a detector counts exactly: what is one below it, what is at it, and what is one above.
+// Each limit of a detector counts exactly: one below it, at it, and one above.
 func TestThresholds(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.EndAfter, cfg.PolicyWindows, cfg.PathStable, cfg.PathFlaps, cfg.LearnAfter = 4, 3, 5, 4, 20
@@ -129,7 +129,7 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// What is not observed for some time is forgotten in the window that the limit says, and not one earlier.
+// A subject that is not observed for some time is forgotten in the window of the limit, and not one earlier.
 func TestForgetThresholds(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.ForgetAfter = 7

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// fleetWindow is a window of two exporters that speak by two collectors.
+// fleetWindow returns a window of two exporters that report to two collectors.
 func fleetWindow(n int64, first, second uint64, lost int64, unheard ...inference.ExporterKey) *inference.Window {
 	w := &inference.Window{Start: (n - 1) * 10e9, End: n * 10e9, Unheard: unheard}
 	if len(unheard) > 0 {
@@ -63,8 +63,8 @@ func TestUnheardIsNotSilent(t *testing.T) {
 	}
 }
 
-// A silence that was published is not prolonged by windows in which no collector could hear, and ends when the exporter
-// speaks in one.
+// A published silence is not prolonged by windows in which no collector could hear. It ends when the exporter reports
+// in one.
 func TestUnheardSilenceStands(t *testing.T) {
 	d := New(DefaultConfig())
 	n := int64(0)
@@ -93,7 +93,7 @@ func TestUnheardSilenceStands(t *testing.T) {
 	}
 }
 
-// What seems lost in a window without a collector is not weighed, and leaves no trace in what is remembered.
+// An apparent loss in a window without a collector is not weighed, and leaves no trace in the state.
 func TestUnheardLossIsNotWeighed(t *testing.T) {
 	with, without := New(DefaultConfig()), New(DefaultConfig())
 	for n := int64(1); n <= 300; n++ {

@@ -60,7 +60,7 @@ func TestOnePacketThatWaitsIsNoNews(t *testing.T) {
 	}
 }
 
-// What is learnt of packets that wait does not hide a tail that was there first, nor one that comes later.
+// The learnt time of packets that wait hides neither a tail that was there first, nor one that comes later.
 func TestWaitingLearnsNoTail(t *testing.T) {
 	var w waiting
 	learn := func(s *inference.HopStats) float64 { // and what it shows is no finding
@@ -103,8 +103,8 @@ func TestWaitingLearnsNoTail(t *testing.T) {
 	}
 }
 
-// What a hop of few packets shows while it is not known whether that comes again is not how long its packets usually
-// take. It is learnt when that is known.
+// While it is not known whether a value of a hop of few packets comes again, it is not the usual time of its packets.
+// It is learnt when that is known.
 func TestWaitingHoldsWhatIsPending(t *testing.T) {
 	known := waiting{idle: 4000, packet: 900_000, score: 4, seen: 20}
 	slow := &inference.HopStats{Latency: inference.Summary{Count: 50, P50: 25_000, P90: 29_000, P99: 50_000_000}, Queue: inference.Summary{Count: 50, P99: 1200}}

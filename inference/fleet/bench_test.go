@@ -9,7 +9,8 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// busy is what a collector sees of a window: 640 hops, five a report, 100 candidates for the busiest of 10,000 flows.
+// busy returns a collector's partial of a window: 640 hops, five a report, 100 candidates for the busiest of 10,000
+// flows.
 func busy(reports int, seed uint64) *window.Partial {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	p := &window.Partial{}

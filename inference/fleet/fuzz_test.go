@@ -132,7 +132,7 @@ func FuzzLog(f *testing.F) {
 	})
 }
 
-// FuzzState reads anything as a state. What is accepted is written again so that it reads as the same.
+// FuzzState reads anything as a state. An accepted state is written again so that it reads as the same.
 func FuzzState(f *testing.F) {
 	w := simulate(f, 3, 4, false)
 	log := series(f, w, rand.New(rand.NewPCG(1, 1)))

@@ -39,8 +39,7 @@ func pseudoPart(partition int, window int64, n int) Head {
 	return part(PseudoName(partition), 0, pseudoSeq(window*tick, tick, n), window)
 }
 
-// TestGateBorders: each case is at a border of one rule, on both of its sides. What is known afterwards survives in a
-// state.
+// TestGateBorders: each case is at a border of one rule, on both of its sides. The result survives in a state.
 func TestGateBorders(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*Options)
@@ -405,7 +404,7 @@ func (g *Gate) offsetsHeld() (held []int64) {
 	return held
 }
 
-// TestGateNames: the names of partitions of reports are those that [PseudoName] gives, and no others.
+// TestGateNames: the names of partitions of reports are those of [PseudoName], and no others.
 func TestGateNames(t *testing.T) {
 	for name, want := range map[string]bool{
 		PseudoName(0): true, PseudoName(7): true, PseudoName(MaxSlices - 1): true, PseudoName(MaxSlices): false, PseudoName(-1): false,

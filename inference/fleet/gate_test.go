@@ -41,7 +41,7 @@ func (s *script) add(h Head) (Verdict, error) {
 	return v, err
 }
 
-// want adds a record and says what is to come of it.
+// want adds a record and checks its outcome.
 func (s *script) want(h Head, kind EventKind, reason error) Verdict {
 	s.t.Helper()
 	v, err := s.add(h)
@@ -98,7 +98,7 @@ func TestGateCloses(t *testing.T) {
 	h.Part, h.Seq, h.Sum = 0, 2, 2
 	s.want(h, Nothing, nil)
 	s.due(101*tick, 101, nil, nil)
-	// What Due asks for is asked for again when it does not come back.
+	// Due returns a record again when it does not come back.
 	s.want(part("a", 1, 4, 102), Nothing, nil)
 	s.want(part("b", 1, 3, 102), Nothing, nil)
 	first, _ := s.g.Due(102 * tick)
@@ -277,7 +277,7 @@ func TestGateWaitsForReports(t *testing.T) {
 	s.due(102*tick, 102, nil, nil)
 }
 
-// TestGateOfReports: a partition of reports waits for as many reports as the marks say.
+// TestGateOfReports: a partition of reports waits for the number of reports in the marks.
 func TestGateOfReports(t *testing.T) {
 	s := newScript(t, func(c *Options) { c.Reports = true })
 	s.want(part("a", 1, 1, 100), Nothing, nil) // of another topic

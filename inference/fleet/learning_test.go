@@ -6,7 +6,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// A document says which hops are learning: by name, or that it is all or none of them.
+// A document lists the hops that are learning: by name, or as all or none of them.
 func TestDocumentLearning(t *testing.T) {
 	key := func(i int) inference.HopKey { return inference.HopKey{Node: uint32(i / 7), EgressIf: uint32(i % 7)} }
 	for _, x := range []struct {

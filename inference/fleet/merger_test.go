@@ -299,7 +299,7 @@ func TestCrosser(t *testing.T) {
 	if m.Rebuild(99*tick) != nil {
 		t.Error("a window that did not close is made again")
 	}
-	// What the log does not have any more cannot be made again.
+	// Records that the log does not have any more cannot be made again.
 	r = m.Rebuild(100 * tick)
 	for i := range log[2:] {
 		if err := r.Add(&log[2+i]); err != nil {

@@ -58,7 +58,7 @@ func outage(t testing.TB, seed uint64, windows int, change func(*Options)) *worl
 	return w
 }
 
-// stamp says of all records that they were appended when all windows were over.
+// stamp sets the append times of all records to one at which all windows were over.
 func (w *world) stamp() {
 	for p := range w.logs {
 		for i := range w.logs[p] {

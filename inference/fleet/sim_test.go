@@ -94,7 +94,7 @@ func see(rng *rand.Rand, start, end int64, all *window.Partial, parts []*window.
 	}
 }
 
-// reported is what came of a window, in a form that compares.
+// reported is the outcome of a window, in a form that compares.
 type reported struct {
 	End, First    int64
 	Revision      uint64
@@ -109,7 +109,7 @@ func emit(t testing.TB, m *Merged) reported {
 	return reported{m.End, m.First, m.Revision, m.Sources, m.Missing, m.Dead, m.Owners, string(encoded(t, m.Partial)), len(m.Bad)}
 }
 
-// oracle says what a log says of its windows, by maps and loops over all of it.
+// oracle computes the windows of a log by maps and loops over all of it.
 type oracle struct {
 	t      testing.TB
 	log    []Record
@@ -285,7 +285,7 @@ func (w *world) step() {
 	}
 }
 
-// deliver appends some of what is drawn to the logs, and some of it twice.
+// deliver appends some of the drawn records to the logs, and some of them twice.
 func (w *world) deliver() {
 	rng := w.rng
 	for _, m := range w.members {
@@ -316,7 +316,7 @@ func (w *world) append(p int, h Head, value []byte) {
 func (w *world) readAll(now int64) {
 	for p := range w.logs {
 		if w.twice && len(w.owners[p]) == 1 && w.rng.IntN(4) == 0 {
-			// Another one takes over, and the first one does not know.
+			// Another one takes over, and the first one has no notice of it.
 			m := w.merger(p)
 			if err := m.ReadState(w.owners[p][0].AppendState(nil)); err != nil {
 				w.t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// kill is what a kill of a collector does, in the window in which it comes.
+// kill is the kind of a kill of a collector, and the window in which it comes.
 type kill struct {
 	window int64
 	part   bool  // the collector had sent its part of the window
@@ -88,7 +88,7 @@ func observe(tr *sequence.Tracker, number uint32, window int64) {
 	})
 }
 
-// seen is what a tracker has of a window.
+// seen returns a tracker's partial of a window.
 func seen(tr *sequence.Tracker, label int64) *window.Partial {
 	p := &window.Partial{}
 	p.AddExporters(tr.Cut(nil, label*tick))

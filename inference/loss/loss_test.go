@@ -339,7 +339,7 @@ func BenchmarkFlow(b *testing.B) {
 	}
 }
 
-// What is needed is found, one less is not, and at the floor it comes by chance as rarely as is said.
+// The needed number is found, one less is not, and at the floor it comes by chance as rarely as stated.
 func TestNeeded(t *testing.T) {
 	for _, floor := range []float64{2e-5, 1e-3} {
 		for _, packets := range []uint64{500, 4000, 7000, 15_000, 60_000, 1_000_000} {

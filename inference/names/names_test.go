@@ -42,7 +42,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestPlaces holds that every form in which a hop is written in a sentence is one that Text knows.
+// TestPlaces holds that Text parses every form in which a hop is written in a sentence.
 func TestPlaces(t *testing.T) {
 	k := inference.HopKey{Node: 17, EgressIf: 3}
 	if got, want := some.Text(k.Place()), "node leaf-3 (17) interface Ethernet3 (3)"; got != want {
@@ -103,7 +103,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// What devices say of themselves fills what a file leaves open, and changes nothing that it says.
+// The devices' own names fill gaps of a file, and change nothing in it.
 func TestWithNodes(t *testing.T) {
 	n := New([]Node{{ID: 7, Name: "leaf", Interfaces: []Interface{{ID: 1, Name: "up"}, {ID: 2, Speed: 5}}}}, nil, map[uint8]string{1: "full"})
 	got := n.WithNodes([]Node{

@@ -96,8 +96,8 @@ func through(sides ...int) []uint32 {
 	return append(p, 200)
 }
 
-// A packet that one switch writes into carries one hop, so that no number of packets says which switches are on a path
-// together. All four paths are said to be inseparable. With two instances, or where several switches write into a
+// A packet that one switch writes into carries one hop, so that no number of packets shows which switches are on a path
+// together. All four paths are published as inseparable. With two instances, or where several switches write into a
 // packet, the two paths are found.
 func TestInseparable(t *testing.T) {
 	n, used := grid(2), [][]uint32{through(0, 0), through(1, 1)}

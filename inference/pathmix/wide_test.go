@@ -6,7 +6,7 @@ import (
 )
 
 // In a wide area network, paths have tens of hops and share most of them, so that few digests distinguish two of them.
-// What is not distinguished then is said to be inseparable or unexplained; it makes no ghosts.
+// Paths that are not distinguished then are published as inseparable or unexplained, and make no ghosts.
 func TestWide(t *testing.T) {
 	for _, name := range []string{"kdl", "uscarrier"} {
 		n, r := wide(t, name), rand.New(rand.NewPCG(1, 9))

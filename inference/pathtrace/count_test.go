@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// The weight of all paths is what an enumeration finds, or more where loops are left out.
+// The weight of all paths is that of an enumeration, or more where loops are left out.
 func TestWeight(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))

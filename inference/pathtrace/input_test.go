@@ -48,7 +48,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// What cannot be is rejected, counted, and leaves the flow as it was.
+// An impossible digest is rejected, counted, and leaves the flow as it was.
 func TestRejected(t *testing.T) {
 	l := newLab(t, 1, 8, 2, prior.None)
 	path := shortestPath(l.r, l.m, -1, 0, 6)
@@ -99,7 +99,7 @@ func TestDuplicate(t *testing.T) {
 	l.wantPath(0, path)
 }
 
-// A node that the model does not know is on the path: the published path names the hop, and is marked there.
+// A node outside the model is on the path. The published path names the hop, and is marked there.
 func TestUnknownNode(t *testing.T) {
 	named := 0
 	eachLab(t, 30, func(l *lab, round int) {

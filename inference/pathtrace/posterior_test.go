@@ -149,7 +149,7 @@ func testScheme(t testing.TB, r *rand.Rand, n int) *pint.Scheme {
 
 const numTestSchemes = 8
 
-// unmodelled weighs what the model does not know against one path, for evidence and a sum of weights given as log2.
+// unmodelled weighs paths outside the model against one path, for evidence and a sum of weights given as log2.
 func unmodelled(bits, total float64) float64 {
 	return prior.DefaultUnmodelled / (1 - prior.DefaultUnmodelled) * math.Exp2(total-bits)
 }
@@ -246,7 +246,7 @@ func TestPosterior(t *testing.T) {
 				}
 				break
 			}
-			// What is certain is known as soon as digests speak against paths that the model does not know.
+			// A certain node is known as soon as digests are evidence against paths outside the model.
 			state := tr.traces[f.trace-1]
 			if want := m.Bits * float64(reported(scheme, k, digests)); state.bits != want {
 				t.Fatalf("%s, %d digests: %v bits of evidence, want %v", name, len(digests), state.bits, want)
@@ -278,8 +278,8 @@ func TestPosterior(t *testing.T) {
 	t.Logf("%d posteriors compared, %d paths known", compared, decoded)
 }
 
-// reported counts the digests that at least one hop wrote into: only those speak against paths that the model does not
-// know.
+// reported counts the digests that at least one hop wrote into. Only those are evidence against paths outside the
+// model.
 func reported(scheme *pint.Scheme, k int, digests map[uint32]uint64) (n int) {
 	for id := range digests {
 		for inst := range scheme.Instances() {

@@ -178,7 +178,7 @@ func TestCopiesAllocate(t *testing.T) {
 	}
 }
 
-// outcome is what becomes of a report.
+// outcome is the treatment of a report.
 type outcome string
 
 // copyTwin follows the copies of one exporter with a list of all datagrams that were remembered, and of all reports
@@ -202,7 +202,7 @@ type datagram struct {
 // has reports whether a number is in the record.
 func (w *copyTwin) has(seq uint32) bool { return w.started && w.behind(seq) < w.span && w.arrived[seq] }
 
-// see takes a datagram, and says what becomes of its reports. decide ends the wait of those before.
+// see takes a datagram, and returns the outcome of its reports. The call of decide ends the wait of those before.
 func (w *copyTwin) see(d datagram, decide func(outcome)) outcome {
 	remember := func() {
 		w.past = append(w.past, d)
@@ -496,7 +496,7 @@ func TestResumedCopies(t *testing.T) {
 	}
 }
 
-// TestKnownCopies: a copy that its decoder knows is counted as one where it has a number of its own or none at all.
+// TestKnownCopies: a copy that its decoder marks is counted as one where it has a number of its own or none at all.
 func TestKnownCopies(t *testing.T) {
 	for _, tt := range []struct {
 		has    decode.Field

@@ -37,7 +37,7 @@ func TestFourLateByEleven(t *testing.T) {
 	}
 }
 
-// However the workers of a source hand on what they received, what is lost is what did not come.
+// In whatever order the workers of a source hand on reports, the lost ones are those that did not come.
 func TestWorkers(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 5))
@@ -89,7 +89,7 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// An exporter that speaks to two ports, with numbers of its own for each, has two sequences that are reported as one.
+// An exporter that sends to two ports, with numbers of its own for each, has two sequences that are reported as one.
 func TestTwoDestinations(t *testing.T) {
 	tr := New(DefaultConfig(), 1)
 	for i := range uint32(1000) {
@@ -252,7 +252,8 @@ func TestKeptBack(t *testing.T) {
 	}
 }
 
-// TestMissedAndLate: of what no collector ran for, the record forgets the first, and what comes of it late is late.
+// TestMissedAndLate: the record forgets the first of the numbers for which no collector ran, and those that come late
+// are late.
 func TestMissedAndLate(t *testing.T) {
 	m := testRoom(testWindow)
 	s := follow(32, m)

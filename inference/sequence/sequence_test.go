@@ -183,7 +183,8 @@ func TestSequenceTruth(t *testing.T) {
 			s.settle()
 		}
 		got := s.counts
-		// What repeats a number that the record has left, or that came while it was not waited for, is counted as late.
+		// A report that repeats a number that has left the record, or that came while it was not waited for, is counted
+		// as late.
 		got.reordered += got.late
 		if got.late > 0 {
 			got.reordered += got.duplicated
@@ -288,7 +289,7 @@ func FuzzSequence(f *testing.F) {
 	})
 }
 
-// check holds what a sequence says of its record against the record.
+// check compares the counts of a sequence about its record with the record.
 func check(t *testing.T, s *sequence, m *room) {
 	t.Helper()
 	if s.span > s.size() || s.size() > m.longest {

@@ -60,7 +60,7 @@ func (w *twin) provisional() (n uint32) {
 	return n
 }
 
-// settle counts what is waited for and is as far behind as least says.
+// settle counts the numbers that are waited for and are at least this far behind.
 func (w *twin) settle(least uint32) {
 	for n, a := range w.absent {
 		if a.provisional && w.behind(n) >= least {
@@ -917,7 +917,7 @@ func (p *placesTwin) receive() bool {
 	return true
 }
 
-// named is what a report names.
+// named is the identity in a report.
 type named struct {
 	from, node                     uint32
 	hwID, width                    uint8

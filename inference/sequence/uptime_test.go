@@ -122,7 +122,7 @@ func TestUptimeOfEarlierRun(t *testing.T) {
 		if len(list) != 1 || list[0].Restarts != c.restarts || list[0].Down != c.down || list[0].Lost != 0 || !list[0].Sequenced {
 			t.Errorf("%s: %+v, want %d restarts and %d missed", c.name, list, c.restarts, c.down)
 		}
-		// What was saved is the same again, and goes on being saved.
+		// A saved state is the same again, and goes on being saved.
 		again := New(DefaultConfig(), 3)
 		if err := again.ReadState(second.AppendState(nil), nil); err != nil || !bytes.Equal(again.AppendState(nil), second.AppendState(nil)) {
 			t.Errorf("%s: state of the state differs: %v", c.name, err)

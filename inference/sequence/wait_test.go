@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The waits, said here once more: a change of one changes what counts as lost.
+// The waits, repeated here: a change of one changes what counts as lost.
 const (
 	least       = 1024 // numbers
 	held        = 500e6
@@ -68,8 +68,8 @@ func TestWaitJustOver(t *testing.T) {
 	}
 }
 
-// However many numbers are behind a missing one, it is waited for at least held, as long as there is a record of it.
-// What is known of ages before the sequence began anew does not count.
+// However many numbers are behind a missing one, it is waited for at least held, as long as it has a record. Ages from
+// before the sequence restarted do not count.
 func TestWaitInTime(t *testing.T) {
 	m := waitingRoom()
 	s := follow(32, m)
@@ -217,7 +217,8 @@ func TestWaitKeepsRecord(t *testing.T) {
 	}
 }
 
-// What was missed while no collector ran is counted as that once: numbers are lost that are missing there a round later.
+// Numbers missed while no collector ran are counted as that once: numbers are lost that are missing there a round
+// later.
 func TestMissedOnce(t *testing.T) {
 	m := testRoom(testWindow)
 	s := follow(14, m)

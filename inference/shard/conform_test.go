@@ -22,7 +22,7 @@ func ways(t testing.TB, rules ...inference.PolicyRule) *inference.Policy {
 	return p
 }
 
-// straysOf is what a window shows of flows off their way.
+// straysOf returns the flows off their way in a window.
 func straysOf(states []*State, end int64) []inference.Stray {
 	var p window.Partial
 	for _, s := range states {
@@ -107,7 +107,7 @@ func TestConform(t *testing.T) {
 	}
 }
 
-// What is no way of a flow, or is not known whole, breaks no rule.
+// A list of hops that is no way of a flow, or is not known whole, breaks no rule.
 func TestConformSilent(t *testing.T) {
 	cfg := testConfig()
 	s := New(cfg, 1)

@@ -27,7 +27,7 @@ func timedReport(flow int, at int64, bits uint8, clocks [3]uint64, link, hop uin
 	return r
 }
 
-// linksOf is what a window shows of links.
+// linksOf returns the links in a window.
 func linksOf(states []*State, end int64) []inference.LinkStats {
 	var p window.Partial
 	for _, s := range states {
@@ -88,8 +88,8 @@ func TestTimesOnLinks(t *testing.T) {
 	}
 }
 
-// Reports without times, of no whole path, or in units that make no nanoseconds give no times; and what is looked at is
-// bounded.
+// Reports without times, of no whole path, or in units that make no nanoseconds have no times. The number of measured
+// reports is bounded.
 func TestTimesOnLinksAreBounded(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.MemoryBytes, cfg.MaxHops = 4<<20, 8

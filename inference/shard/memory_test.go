@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// An exporter that reports whatever takes most memory, window after window, takes no more than Memory says.
+// An exporter that reports whatever takes most memory, window after window, takes no more than Memory returns.
 func TestMemory(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.MemoryBytes, cfg.MaxHops, cfg.TopFlows, cfg.MaxPathChanges, cfg.MaxDrops = 4<<20, 500, 20, 100, 100

@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
-// sourceReport is what the first switch says of a packet, sinkReport what the last one does.
+// sourceReport returns the first switch's report of a packet, sinkReport that of the last one.
 func sourceReport(at int64, flow uint16, id uint16) *decode.Report {
 	return &decode.Report{
 		Time: at, Kind: decode.KindPostcard, Flags: decode.Transit | decode.Tracked, Has: decode.HasFlow | decode.HasPacketID | decode.HasNodeID,
@@ -28,7 +28,8 @@ func sinkReport(at int64, flow uint16, id uint16) *decode.Report {
 	return r
 }
 
-// What flows lose is counted for each of them, with its path, and reports of first switches are no packets of the flow.
+// The losses of flows are counted for each of them, with its path, and reports of first switches are no packets of the
+// flow.
 func TestPairs(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.MemoryBytes = 1 << 20

@@ -243,7 +243,7 @@ func somePaths(t testing.TB) []byte {
 	return s.AppendPaths(nil, 12)
 }
 
-// What AppendPaths does not write is refused as a whole.
+// Bytes that AppendPaths does not write are refused as a whole.
 func TestPathsRefused(t *testing.T) {
 	good := somePaths(t)
 	s := New(testConfig(), 1)

@@ -120,7 +120,7 @@ func text(n []uint32) string {
 	return string(append(b, ']'))
 }
 
-// A stack gives the whole path and makes postcards of the same flow mere values.
+// A stack has the whole path and makes postcards of the same flow mere values.
 func TestPostcardsThenStack(t *testing.T) {
 	s := New(testConfig(), 1)
 	s.Update([]*decode.Report{
@@ -289,7 +289,7 @@ func TestOtherHops(t *testing.T) {
 	if len(w.Hops) != 5 || !last.Other || last.Count != 6 || w.OtherHops != 6 || s.Stats().OtherHops != 6 || s.Stats().Hops != 4 {
 		t.Fatalf("window %+v, stats %+v", w.Hops, s.Stats())
 	}
-	// Hops that were silent for the idle timeout make place. What flows remember of them is resolved anew.
+	// Hops that were silent for the idle timeout make place. References of flows to them are resolved anew.
 	s.Update([]*decode.Report{stack(9, 2, hop(9, 1, 5))})
 	cutOne(s, 3*int64(time.Second))
 	if n := s.Stats().Hops; n != 0 {

@@ -21,7 +21,7 @@ type dropKey struct {
 	reason uint8
 }
 
-// twin is what a State must agree with: maps, and every value kept.
+// twin is the oracle of a State: maps, and every value kept.
 type twin struct {
 	flows      map[decode.FlowKey]*twinFlow
 	hops       map[inference.HopKey]*twinHop

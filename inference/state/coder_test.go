@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// noun has a field of everything that a coder knows.
+// noun has a field of every type of a coder.
 type noun struct {
 	version    uint8
 	small      uint8
@@ -161,7 +161,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// What is read takes memory in proportion to the bytes that are there.
+// Reading takes memory in proportion to the bytes that are there.
 func TestBounded(t *testing.T) {
 	b := []byte{0xff, 0xff, 0xff, 0xff, 0x0f}
 	n := testing.AllocsPerRun(10, func() {

@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// says is a flow from a host that enters at a node, and what it says.
+// says returns a flow from a host that enters at a node, with its errors.
 func says(host, ingress int, errors ...inference.MapError) inference.Deviation {
 	slices.SortFunc(errors, inference.MapError.Compare)
 	return inference.Deviation{

@@ -15,7 +15,7 @@ var (
 	digestsOf = flag.Int("survey-digests", 128, "digests of each flow")
 )
 
-// mistake is a network with one error, and what is to be said of it.
+// mistake is a network with one error, and the expected result.
 type mistake struct {
 	m    *Map
 	want []string // one of them
@@ -182,7 +182,7 @@ func TestRightInventory(t *testing.T) {
 	}
 }
 
-// What an error must rest on are bits, so that narrow digests take more of them.
+// The evidence for an error is counted in bits, so that narrow digests take more of them.
 func TestNarrowDigests(t *testing.T) {
 	n := fatTree(8)
 	m := NewMap(testWidth(t, 5, 2, 4), n.nodes, n.links)

@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/inference/pathtrace"
 )
 
-// network is what there really is: nodes, which are their ids, links, and nodes that hosts are attached to.
+// network is the true network: nodes, which are their ids, links, and nodes that hosts are attached to.
 type network struct {
 	nodes []uint32
 	links [][2]int32
@@ -117,7 +117,7 @@ type flow struct {
 
 func (f *flow) hops() int { return len(f.paths[0]) + f.shift }
 
-// digest is what the n-th packet of the flow carries.
+// digest returns the digest of the n-th packet of the flow.
 func (f *flow) digest(r *rand.Rand, s *pint.Scheme, id uint32, n int) (d uint64) {
 	path := f.paths[0]
 	switch {
@@ -146,7 +146,7 @@ func testWidth(t testing.TB, hops, bits, instances int) *pint.Scheme {
 	return s
 }
 
-// flows draws flows between hosts; the address of a host says its switch: 10.1.0.0/16 is the first one.
+// flows draws flows between hosts. The address of a host encodes its switch: 10.1.0.0/16 is the first one.
 func (n *network) flows(r *rand.Rand, count, least, most int) (flows []flow) {
 	for len(flows) < count {
 		a, b := r.IntN(len(n.edges)), r.IntN(len(n.edges))

@@ -35,7 +35,7 @@ func naive(values []float64, theta1, theta2 float64) bool {
 	return false
 }
 
-// The test says what its formulas say, of random values, values that stand still, and steps.
+// The test follows its formulas, for random values, values that stand still, and steps.
 func TestDeviation(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	said := map[bool]int{}
@@ -69,7 +69,7 @@ func TestDeviation(t *testing.T) {
 	}
 }
 
-// A link is suspicious if any metric of any probe says so, and in that cycle alone; nothing is allocated.
+// A link is suspicious if any metric of any probe is, and in that cycle alone; nothing is allocated.
 func TestFant(t *testing.T) {
 	f := NewFant(4, 2, [][]int32{{0, 1, 2}, {3, 1, 3}}, 1, 3)
 	buf := make([]int32, 0, 4)

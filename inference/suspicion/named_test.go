@@ -111,7 +111,7 @@ func TestNamedLatency(t *testing.T) {
 	}
 }
 
-// TestCauseOfOthers: findings that say nothing of packets, such as a flow that is faster than before, do not make their
+// TestCauseOfOthers: findings that are not about packets, such as a flow that is faster than before, do not make their
 // cause evidence.
 func TestCauseOfOthers(t *testing.T) {
 	at := inference.ElementOfHop(inference.HopKey{Node: 3, EgressIf: 1})

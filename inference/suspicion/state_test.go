@@ -197,7 +197,7 @@ func TestLossesDoNotWait(t *testing.T) {
 	}
 }
 
-// noise is what a link shows when nothing happens.
+// noise returns the values of a link without an event.
 func noise(r *rand.Rand, link int32, more float64) Hop {
 	w := func(at, spread float64) detect.Window {
 		v := at * (1 + spread*r.NormFloat64()/8)
@@ -273,7 +273,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// Transit times alone say which link grew slow.
+// Transit times alone show which link grew slow.
 func TestTransits(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))
 	in := crossings(t)
@@ -436,7 +436,7 @@ func TestStands(t *testing.T) {
 			t.Fatalf("cycle %d: suspects %v", k, got)
 		}
 	}
-	// Rounds come at other times than reports of hops: either stands while the other one is looked at.
+	// Rounds come at other times than reports of hops: either stays valid while the other one is judged.
 	s = New(DefaultConfig(), crossings(t), nil)
 	for k := range 320 {
 		c := Cycle{Now: now + int64(k)*1e9, NoNewWindow: k%2 != 0, NoNewRounds: k%3 != 0, Hops: []Hop{{Link: 3, Latency: detect.Window{Count: 20, P50: 5000, P90: 10_000, P99: 15_000}}}}

@@ -25,7 +25,7 @@ func randomIncidence(t *testing.T, r *rand.Rand, links, probes int, share float6
 	return in
 }
 
-// objective is what the lasso minimises.
+// objective is the function that the lasso minimises.
 func objective(in *Incidence, list []excess, x []float64, z float64) (sum float64) {
 	square := make([]float64, len(in.cross))
 	for _, e := range list {
@@ -115,7 +115,7 @@ func bruteForce(in *Incidence, list []excess, z float64) float64 {
 	return best
 }
 
-// Coordinate descent reaches the least sum that trying all sets of links gives.
+// Coordinate descent reaches the least sum of all sets of links.
 func TestLassoIsExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	sizes := map[int]int{}
@@ -201,7 +201,7 @@ func TestUnmixFindsWhatWasMixed(t *testing.T) {
 	}
 }
 
-// A probe alone says less about which link it is than two that meet in one.
+// A probe alone is less evidence for its link than two that meet in one.
 func TestUnmixConfidence(t *testing.T) {
 	in, err := NewIncidence(4, [][]int32{{0, 1}, {1, 2}, {3, 2}, {0, 3}, {0, 2}})
 	if err != nil {
@@ -257,7 +257,7 @@ func TestIncidence(t *testing.T) {
 	}
 }
 
-// Values that are no numbers, and errors that say nothing, are left out.
+// Values that are no numbers, and errors without a meaning, are left out.
 func TestUnmixHostile(t *testing.T) {
 	in := randomIncidence(t, rand.New(rand.NewPCG(1, 1)), 5, 5, .5)
 	bad := []excess{{0, math.NaN(), 1}, {1, math.Inf(1), 1}, {2, 1, 0}, {3, 1, math.NaN()}, {-1, 9, 1}, {5, 9, 1}, {4, 9, math.Inf(1)}}

@@ -140,7 +140,7 @@ func TestAdmissionState(t *testing.T) {
 	}
 }
 
-// Under lower limits than those of the state, what was seen last keeps its place.
+// Under lower limits than those of the state, the items seen last keep their places.
 func TestAdmissionStateOfHigherLimits(t *testing.T) {
 	a := NewAdmission(AdmissionLimits{Hops: 10})
 	for i := range int64(10) {
@@ -161,7 +161,7 @@ func TestAdmissionStateOfHigherLimits(t *testing.T) {
 	}
 }
 
-// What AppendState does not write is refused where it is wrong, and then nothing is changed.
+// Bytes that AppendState does not write are refused where they are wrong, and then nothing is changed.
 func TestAdmissionStateRefused(t *testing.T) {
 	a, w := NewAdmission(admissionLimits), newAdmissionWorld(1)
 	for range 100 {

@@ -73,7 +73,7 @@ func TestBucketBounds(t *testing.T) {
 	}
 }
 
-// What came in no buckets has no bounds.
+// Values without buckets have no bounds.
 func TestNoBuckets(t *testing.T) {
 	p := Partial{}
 	p.Hop(inference.HopKey{Node: 1}).Latency.AddValue(5)

@@ -32,7 +32,7 @@ func goldenDeviations(t *testing.T, p *Partial) {
 	}
 }
 
-// What is listed of a flow has limits when it is read, and no bytes that are not as they are written.
+// The lists of a flow have limits when they are read, and no bytes that are not as they are written.
 func TestDeviations(t *testing.T) {
 	one := inference.MapError{Kind: inference.Foreign, Node: 914, A: 17, B: 22}
 	long := make([]inference.MapError, MaxMapErrors+1)
@@ -66,7 +66,7 @@ func TestDeviations(t *testing.T) {
 	}
 }
 
-// A flow that several partials list is listed once, with what was said last, and what is beyond the limits is counted.
+// A flow that several partials list is listed once, with the last content, and items beyond the limits are counted.
 func TestDeviationsOfOneFlow(t *testing.T) {
 	var p Partial
 	for i := range 6 {

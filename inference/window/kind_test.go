@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// probe is what the tests of a kind need of its entry, whatever the type of its items is.
+// probe is the part of a kind's entry that its tests need, whatever the type of its items is.
 type probe interface {
 	partialKind
 	size(*Partial) int
@@ -63,7 +63,7 @@ func (k *kindOf[K, V]) listed(w *inference.Window, to *Partial) (uint64, bool) {
 	return *left, true
 }
 
-// kindTests say of each kind how to make items, what of them adds up, and which counter has the sum of those without
+// kindTests hold for each kind how to make items, which values add up, and which counter has the sum of those without
 // room.
 var kindTests = map[partialKind]struct {
 	fill    func(*Partial, *rand.Rand)
@@ -503,7 +503,7 @@ func TestMergeWithinIsMerge(t *testing.T) {
 	}
 }
 
-// A partial that others are added to without end keeps its limits, what it knew stays, and sums are exact.
+// A partial that others are added to without end keeps its limits, its items stay, and sums are exact.
 func TestMergeWithinLimits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 0))
 	most := Limits{Hops: 5, Flows: 2, Paths: 4, Drops: 2, Faults: 1, Exporters: 3}

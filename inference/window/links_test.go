@@ -75,7 +75,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// What is not as it is written is refused, and so is more than fits.
+// Bytes that are not as they are written are refused, and so is more than fits.
 func TestLinksAreChecked(t *testing.T) {
 	var p, q Partial
 	a, b := inference.LinkStats{LinkKey: inference.LinkKey{Node: 5, Peer: 6}, Count: 77, Least: -4, At: 9}, inference.LinkStats{LinkKey: inference.LinkKey{Node: 6, Peer: 5}, Count: 78, Least: 4, At: 9}

@@ -340,7 +340,7 @@ func TestWithinAcross(t *testing.T) {
 	}
 }
 
-// TestReadBinary refuses what is cut short or changed, and says where.
+// TestReadBinary refuses bytes that are cut short or changed, with the offset.
 func TestReadBinary(t *testing.T) {
 	var p, q Partial
 	fill(&p, rand.New(rand.NewPCG(3, 1)))
@@ -514,7 +514,7 @@ func TestMergeBinary(t *testing.T) {
 	}
 }
 
-// FuzzReadBinary reads anything. What is accepted is written and read again as the same, makes a window, and merges.
+// FuzzReadBinary reads anything. An accepted partial is written and read again as the same, makes a window, and merges.
 func FuzzReadBinary(f *testing.F) {
 	for seed := range uint64(4) {
 		var p Partial

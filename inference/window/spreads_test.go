@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// fillSpreads adds what digests say of the other paths of some flows.
+// fillSpreads adds the evidence of digests about other paths of some flows.
 func fillSpreads(p *Partial, rng *rand.Rand) {
 	nodes := func() (out []uint32) {
 		for range rng.IntN(5) {
@@ -106,7 +106,7 @@ func TestSpreads(t *testing.T) {
 	}
 }
 
-// What is not as it is written is refused, and so is more than fits.
+// Bytes that are not as they are written are refused, and so is more than fits.
 func TestSpreadsAreChecked(t *testing.T) {
 	one := func() Spread {
 		return Spread{Flow: flowKey(1), Last: 5, Share: .5, Others: []inference.FlowPath{{Nodes: []uint32{1, 2}, Share: .25}}, Inseparable: []inference.FlowPaths{{Paths: [][]uint32{{1, 3}}, Share: .25}}}

@@ -21,8 +21,8 @@ func fillStrays(p *Partial, rng *rand.Rand) {
 	}
 }
 
-// What flows break comes through bytes, slices and merges in any order and grouping: flows are added up, and the least
-// key is the example.
+// Broken rules of flows pass through bytes, slices and merges in any order and grouping. Flows are added up, and the
+// least key is the example.
 func TestStrays(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 14))
@@ -79,7 +79,7 @@ func TestStrays(t *testing.T) {
 	}
 }
 
-// What is not as it is written is refused, and so is more than fits.
+// Bytes that are not as they are written are refused, and so is more than fits.
 func TestStraysAreChecked(t *testing.T) {
 	var p, q Partial
 	a, b := inference.Stray{StrayKey: inference.StrayKey{Rule: "q", Node: 5}, Flows: 77, Path: []inference.HopKey{{Node: 3}}}, inference.Stray{StrayKey: inference.StrayKey{Rule: "q", Node: 6}, Flows: 78, Path: []inference.HopKey{{Node: 4}}}

@@ -91,14 +91,14 @@ func main() {
 	}
 }
 
-// What precedes the label of a mutant that is alive: its place was reached, or was not.
+// The prefixes of the label of a mutant that is alive: its place was reached, or was not.
 const (
 	survives   = "survives:    "
 	notReached = "not reached: "
 )
 
 // measure compiles the mutants of t, and runs its tests for each of them, unless the cache has the outcome. An error
-// when ctx ends says nothing of the tests.
+// when ctx ends has no meaning for the tests.
 func (t *target) measure(ctx context.Context, workers int, kept cache) (o outcome, err error) {
 	began := time.Now()
 	dir, err := os.MkdirTemp("", "mutate-")

@@ -33,7 +33,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// A run that is stopped gives no outcome, keeps none, and leaves no files behind.
+// A run that is stopped has no outcome, keeps none, and leaves no files behind.
 func TestStopped(t *testing.T) {
 	dir, temp := t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", temp)

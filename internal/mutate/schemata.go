@@ -199,7 +199,8 @@ func (w *walker) source(n ast.Node) string {
 	return b.String()
 }
 
-// block mutates statements. The last statement of a function with results has to stay a terminating one, which last says.
+// block mutates statements. The last statement of a function with results has to stay a terminating one, for which last
+// is true.
 func (w *walker) block(list []ast.Stmt, removable bool) {
 	for i, s := range list {
 		w.stmt(s, removable || i < len(list)-1)

@@ -72,7 +72,7 @@ func (c composer) ioamOption() []byte {
 	return append([]byte{code, byte(2 + len(body)), 0, kind}, body...)
 }
 
-// ioamTrace is what follows the namespace of a trace.
+// ioamTrace returns the bytes behind the namespace of a trace.
 func (c composer) ioamTrace(allocated bool) []byte {
 	kind := c.Uint32N(1 << 24)
 	if c.IntN(4) > 0 {

@@ -56,7 +56,7 @@ type composer struct {
 	p *plain.Profile
 }
 
-// value is what devices write: small numbers, all ones, noise.
+// value returns a value that devices write: small numbers, all ones, noise.
 func (c composer) value(n int) []byte {
 	if n == 0 {
 		return nil

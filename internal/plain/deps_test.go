@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The second decoder shares no code with the first one: it needs the standard library alone. What makes bytes for both
-// may know either.
+// The second decoder shares no code with the first one: it needs the standard library alone. Files that make bytes for
+// both may import either.
 func TestSharesNothing(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {

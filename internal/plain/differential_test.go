@@ -53,7 +53,7 @@ func newPair(t testing.TB, profile string, ports []uint16) *pair {
 	return &pair{name, demux.New(p), slow}
 }
 
-// objects returns what both decoders say about a frame.
+// objects returns the results of both decoders for a frame.
 func (p *pair) objects(t testing.TB, f plain.Frame) (fast, slow []map[string]any) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -110,7 +110,7 @@ func class(fast, slow []map[string]any) string {
 	return ""
 }
 
-// outline says what kind of object o is.
+// outline returns the kind of object o.
 func outline(o map[string]any) string {
 	s := fmt.Sprint(o["format"], " ", o["version"], " ", o["kind"])
 	if flags, ok := o["flags"].([]any); ok && slices.Contains(flags, any("truncated")) {
@@ -164,7 +164,7 @@ type difference struct {
 	how   []string
 }
 
-// seeds are the frames that are mutated: those of all captures, and worked examples of what no capture has.
+// seeds are the frames that are mutated: those of all captures, and worked examples of formats without a capture.
 func seeds(t testing.TB) (list []struct {
 	profile string
 	ports   []uint16
@@ -236,7 +236,7 @@ func seeds(t testing.TB) (list []struct {
 	return append(list, reports, network, fant)
 }
 
-// unread are the built-in profiles that the plain decoder does not know: no page says what is printed for them.
+// unread are the built-in profiles without a plain decoder: no page defines what is printed for them.
 var unread = []string{"auto-unflagged", "p4-int-mandaryoshi", "pint-tofino", "pint-hpcc", "sflow", "ipfix"}
 
 // A profile that is added to one decoder is added to the other.

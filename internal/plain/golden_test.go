@@ -175,7 +175,7 @@ func goldenReports(t testing.TB, file string) (list []map[string]any) {
 	return list
 }
 
-// The plain decoder reads all captures as their golden lines say.
+// The plain decoder reads all captures as in their golden lines.
 func TestGolden(t *testing.T) {
 	for _, c := range recordings(t) {
 		t.Run(c.name, func(t *testing.T) {

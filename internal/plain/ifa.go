@@ -23,7 +23,7 @@ func beginsIFA(p *ip) bool {
 	return b[1] == 17 || strings.IndexByte("\x06\x2f\x04\x29\x2b\x2c\x32\x33\x3c", b[1]) >= 0
 }
 
-// ifa reads the in-band flow analyser of a packet whose protocol says so: nil where nothing is looked for.
+// ifa reads the in-band flow analyser of a packet with its protocol. It returns nil if the protocol is another one.
 func ifa(p *ip) Object {
 	if p.proto != 253 || p.l4 < 0 || p.fragment != 0 {
 		return nil

@@ -18,7 +18,7 @@ type shim struct {
 	loose  bool   // Intel NProto 4: only the datagram bounds INT
 }
 
-// find looks for the marks of INT in a packet; always is for Intel's NProto 4, which has none. A marked packet without
+// find searches the marks of INT in a packet; always is for Intel's NProto 4, which has none. A marked packet without
 // room for a shim has no INT.
 func find(p *Profile, packet *ip, always bool) *shim {
 	if len(p.INT) == 0 || packet.fragment != 0 || packet.l4 < 0 {
@@ -68,7 +68,7 @@ func findAnywhere(p *Profile, packet *ip) *shim {
 	return nil
 }
 
-// inTunnel looks for INT 2.x in VXLAN-GPE and Geneve, by their ports.
+// inTunnel searches INT 2.x in VXLAN-GPE and Geneve, by their ports.
 func (s *shim) inTunnel() bool {
 	packet := s.ip
 	at := packet.l4 + 8 // of the tunnel's header

@@ -197,7 +197,7 @@ func ioamOption(o Object, b []byte, at, end int) {
 	}
 }
 
-// ioamItem is what a bit of a trace type stands for: parts of so many bits, with the keys that are printed.
+// ioamItem is the meaning of a bit of a trace type: parts of so many bits, with the keys that are printed.
 type ioamItem []struct {
 	key  string
 	bits int

@@ -8,7 +8,7 @@ import (
 )
 
 // IPFIX is a second reader of IPFIX and NetFlow 9, for one exporter. It is written from the page of the format, element
-// by element, and gives what it reads as lines.
+// by element, and returns lines.
 type IPFIX struct {
 	templates map[string][]element
 }
@@ -53,8 +53,8 @@ func try(f func()) (bad bool) {
 	return false
 }
 
-// Read reads a message. What a set cannot say of itself is malformed in that set alone; lengths that pass what is
-// around them end the message.
+// Read reads a message. An error within a set makes that set alone malformed; lengths that exceed the bytes around them
+// end the message.
 func (x *IPFIX) Read(b []byte) (lines []string, bad bool) {
 	if x.templates == nil {
 		x.templates = map[string][]element{}

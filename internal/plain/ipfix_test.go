@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/decode/ipfix"
 )
 
-// ipfixReading is what the product's reader makes of messages, in the words of [IPFIX].
+// ipfixReading is the product's reading of messages, in the words of [IPFIX].
 type ipfixReading struct{ session *ipfix.Session }
 
 func newIPFIXReading() *ipfixReading {

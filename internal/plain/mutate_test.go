@@ -37,7 +37,7 @@ var mutators = []mutator{
 	{"inner", insideVLAN},
 }
 
-// mutate returns a changed copy of a frame, with the names of what was done to it.
+// mutate returns a changed copy of a frame, with the names of the changes.
 func mutate(r *rand.Rand, f plain.Frame) (plain.Frame, []string) {
 	f.Data = slices.Clone(f.Data)
 	n := 1
@@ -384,7 +384,7 @@ func toIPv6(r *rand.Rand, f *plain.Frame) {
 	}
 	if at != places[0] {
 		grow(f, len(header)-size)
-		// A report 1.0 or 2.0 that says IPv4 says IPv6 now, as often as not.
+		// A report 1.0 or 2.0 marked as IPv4 is marked as IPv6 now, as often as not.
 		if i := at - 4; i > 0 && r.IntN(2) == 0 && f.Data[i]&15 == 4 {
 			f.Data[i]++
 		}

@@ -52,7 +52,7 @@ func (r *report) close() Object {
 	return r.Object
 }
 
-// probes reads counts of probes of an agent, and says whether there are any.
+// probes reads counts of probes of an agent, and reports whether there are any.
 func (r *report) probes(b []byte, at, end int, domain, dsMdBits uint16) bool {
 	if domain != 0x5052 || dsMdBits != 0x8000 || end-at < 44 {
 		return false
@@ -423,8 +423,8 @@ func report20(p *Profile, packet *ip, b []byte, at, end int) (list []Object) {
 	return list
 }
 
-// oneReport20 reads one report of a group, which ends at next by its length; later says that one before it failed. It
-// says whether the header was whole.
+// oneReport20 reads one report of a group, which ends at next by its length. The argument later is true if one before
+// it failed. It reports whether the header was whole.
 func oneReport20(p *Profile, r *report, b []byte, place, header, next int, repType, inType byte, mdWords int, later bool) (o Object, whole bool) {
 	if repType > 1 {
 		reason := "bad-type"
@@ -640,7 +640,7 @@ func (r *report) prove(b []byte, at, end int, kind string, clean, unused bool) {
 	}
 }
 
-// bare reports whether a report says something without the packet that it announces, of which size bytes are there.
+// bare reports whether a report has content without the packet that it announces, of which size bytes are there.
 func (r *report) bare(size int, unused bool) bool {
 	flags, _ := r.Object["flags"].([]string)
 	why := slices.ContainsFunc(flags, func(s string) bool { return s == "dropped" || s == "congested" || s == "tracked" })
@@ -697,7 +697,7 @@ func given(a []byte) bool {
 	return a[0] >= 0x20 && a[0] <= 0x2f || slices.Contains([]byte{0, 0x3f, 0x5f, 0xfc, 0xfd, 0xff}, a[0]) || a[0] == 0xfe && a[1] >= 0x80 || strings.Contains(string(a), "\x00\x00\x00\x00")
 }
 
-// begins reports whether the bytes at a place can be the beginning of what an EtherType other than those of IP announces.
+// begins reports whether the bytes at a place can be the beginning of a payload of an EtherType other than those of IP.
 func begins(b []byte, at int, kind uint16) bool {
 	if at >= len(b) {
 		return true

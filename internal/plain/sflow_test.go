@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/decode/sflow"
 )
 
-// product is what the product's reader makes of b, in the words of sFlow.
+// product returns the product's reading of b, in the words of sFlow.
 func product(b []byte) (lines []string, failed bool) {
 	var rd sflow.Reader
 	var d sflow.Datagram

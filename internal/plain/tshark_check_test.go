@@ -90,8 +90,8 @@ func tshark(t *testing.T, protocol string, port int, messages [][]byte, f func(i
 	}
 }
 
-// ofDomain puts a message into a domain: each exporter has its own, since tshark knows them by their addresses, which
-// are the same here.
+// ofDomain puts a message into a domain. Each exporter has its own, since tshark distinguishes them by their addresses,
+// which are the same here.
 func ofDomain(b []byte, domain uint32) []byte {
 	at := 12
 	if b[1] == 9 {
@@ -120,7 +120,7 @@ func attribute(line, name string) string {
 // another length as it is.
 var parted = []uint16{6, 21, 22, 95, 139, 150, 151, 152, 153, 154, 155, 156, 157, 158, 159, 160, 161}
 
-// placed is what the product's reader makes of a message: its templates, and each value as where it is and how long.
+// placed returns the product's reading of a message: its templates, and each value with its place and length.
 func (x *ipfixReading) placed(b []byte) (lines []string, inParts map[string][2]int) {
 	var rd ipfix.Reader
 	var m ipfix.Message
@@ -285,7 +285,7 @@ func TestIPFIXAgainstTshark(t *testing.T) {
 	}
 }
 
-// sflowWords are what both read of samples, in the order of tshark.
+// sflowWords are the values that both read from samples, in the order of tshark.
 var sflowWords = []string{
 	"sflow.flow_sample.sequence_number", "sflow.flow_sample.source_id_class", "sflow.flow_sample.index", "sflow.flow_sample.source_id_type", "sflow.flow_sample.source_id_index",
 	"sflow.flow_sample.sampling_rate", "sflow.flow_sample.sample_pool", "sflow.flow_sample.dropped_packets", "sflow.flow_sample.input_interface", "sflow.flow_sample.input_interface_format",
@@ -297,7 +297,7 @@ var sflowWords = []string{
 	"sflow_245.ifouterr", "sflow_245.ifpromisc",
 }
 
-// sflowOfTshark is what tshark makes of a datagram: a line for it and for each of its samples.
+// sflowOfTshark returns tshark's reading of a datagram: a line for it and for each of its samples.
 func sflowOfTshark(list []node) (lines []string) {
 	head, tags := "", "" // the record of VLANs comes last
 	for _, n := range append(list, node{name: "sflow_245.sampletype"}) {
@@ -333,7 +333,7 @@ func sflowOfTshark(list []node) (lines []string) {
 	return lines[:len(lines)-1]
 }
 
-// sflowAsTshark is what the product's reader makes of a datagram, in the words of sflowOfTshark.
+// sflowAsTshark returns the product's reading of a datagram, in the words of sflowOfTshark.
 func sflowAsTshark(b []byte) (lines []string) {
 	var rd sflow.Reader
 	var d sflow.Datagram
@@ -372,9 +372,9 @@ func sflowAsTshark(b []byte) (lines []string) {
 	return lines
 }
 
-// Both read the same of what tshark 4.0 knows. It skips discarded packets and the record 1005. Behind one of the
-// records 1036 to 1043 it loses its place. It does not skip unknown records by their length (sFlow 5, section 5). So
-// flow samples have none here.
+// Both have the same results for the parts that tshark 4.0 decodes. It skips discarded packets and the record 1005.
+// Behind one of the records 1036 to 1043 it loses its place. It does not skip unknown records by their length (sFlow 5,
+// section 5). So flow samples have none here.
 func TestSFlowAgainstTshark(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(28, 41))
 	var messages [][]byte

@@ -59,7 +59,8 @@ func (b *Broker) Forbid(user, operation, resource, name string) {
 	b.eventually("the broker knows what "+user+" may not do", func() bool { return b.knows(client, &e) == 0 })
 }
 
-// knows counts the ACLs by which the broker decides, which follow those of the controller; -1 if it does not say.
+// knows counts the ACLs by which the broker decides, which follow those of the controller. It returns -1 if the broker
+// does not answer.
 func (b *Broker) knows(client *kafka.Client, e *kafka.ACLEntry) int {
 	resp, err := client.DescribeACLs(context.Background(), &kafka.DescribeACLsRequest{Filter: kafka.ACLFilter{
 		ResourceTypeFilter: e.ResourceType, ResourceNameFilter: e.ResourceName, ResourcePatternTypeFilter: e.ResourcePatternType,
@@ -71,7 +72,8 @@ func (b *Broker) knows(client *kafka.Client, e *kafka.ACLEntry) int {
 	return len(resp.Resources)
 }
 
-// settled asks again while the broker does not know its controller, its topics or their leaders, as in its first moments.
+// settled repeats a call while the broker has not found its controller, its topics or their leaders, as in its first
+// moments.
 func settled(f func() error) error {
 	for deadline := time.Now().Add(time.Minute); ; {
 		err := f()

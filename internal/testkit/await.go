@@ -9,7 +9,7 @@ import (
 const limit = 5 * time.Minute
 
 // Until polls where time is not the test's own; where it is, tests use testing/synctest. It returns when done reports
-// true, and fails the test when that takes for ever. What completes "it never came about that".
+// true, and fails the test when that takes for ever. The argument what completes "it never came about that".
 func Until(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	if !Await(done) {

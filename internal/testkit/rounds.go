@@ -29,7 +29,7 @@ var night = func() bool {
 func Night() bool { return night }
 
 // Stride is the step of a test through all lengths or places: 1, and under the race detector the gate's is 4. The test
-// looks at both sides of every border beside.
+// also covers both sides of every border.
 func Stride() int {
 	if Race && !Night() {
 		return 4
@@ -37,8 +37,8 @@ func Stride() int {
 	return 1
 }
 
-// Rounds returns the number of repetitions: gate or night, as the setting says. Under the race detector the gate's
-// number is a quarter of gate, and at least 1.
+// Rounds returns the number of repetitions: gate or night, by the setting. Under the race detector the gate's number is
+// a quarter of gate, and at least 1.
 func Rounds(gate, night int) int {
 	switch {
 	case Night():

@@ -12,8 +12,7 @@ import (
 )
 
 // StateFile returns the bytes that an earlier program wrote, in testdata/NAME.state. If there is no such file yet, it
-// is made of what write gives, and the test fails once. A file is never written again: a later version of a state is
-// another file.
+// is made by write, and the test fails once. A file is never written again: a later version of a state is another file.
 func StateFile(t *testing.T, name string, write func() []byte) []byte {
 	t.Helper()
 	file := filepath.Join("testdata", name+".state")

@@ -12,9 +12,9 @@ import (
 //go:embed vectors/*.hex
 var files embed.FS
 
-// VectorNames lists the worked examples of the formats, byte by byte, put together by hand from the specifications. A
-// decoder and an encoder that share a misunderstanding do not confirm each other then. vectors/README.md says what each
-// example is.
+// VectorNames lists the worked examples of the formats, byte by byte, made by hand from the specifications. A decoder
+// and an encoder that share a misunderstanding do not confirm each other then. Each example is described in
+// vectors/README.md.
 func VectorNames() []string {
 	list, _ := fs.Glob(files, "vectors/*.hex") // the pattern is well formed
 	for i, name := range list {

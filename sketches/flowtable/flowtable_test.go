@@ -159,7 +159,7 @@ func TestBatchKeepsItsEntries(t *testing.T) {
 	}
 }
 
-// The same key twice in a batch, new and known, gives the same slot.
+// The same key twice in a batch, new and known, has the same slot.
 func TestBatchWithRepeatedKeys(t *testing.T) {
 	tab := newTable[int](t, 4000, nil)
 	keys := []uint64{1, 2, 1, 1, 3, 2}

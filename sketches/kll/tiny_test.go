@@ -154,7 +154,7 @@ func feed(codes []uint16, batch int, r *Rand) (s Tiny) {
 	return s
 }
 
-// The weights of what is kept sum to the count on average, and rank and quantile are inverse to each other.
+// The weights of the kept items sum to the count on average, and rank and quantile are inverse to each other.
 func TestTinyConsistent(t *testing.T) {
 	g, r := rand.New(rand.NewPCG(3, 3)), Rand(3)
 	sum, n := 0.0, 0

@@ -190,8 +190,8 @@ func TestHistogramSaturates(t *testing.T) {
 	}
 }
 
-// TestHistogramBytes writes and reads histograms of any values, also of several together, and finds nothing of what was
-// read before.
+// TestHistogramBytes writes and reads histograms of any values, also several into one. Nothing of an earlier one
+// remains.
 func TestHistogramBytes(t *testing.T) {
 	var h, got Histogram
 	for seed := range uint64(200) {

@@ -237,7 +237,7 @@ func TestCell(t *testing.T) {
 	}
 }
 
-// The cells are where they say: every code lies between the edges of its cell.
+// The cells are at their stated edges: every code lies between those of its cell.
 func TestEdges(t *testing.T) {
 	for c := range uint16(logcode.Codes) {
 		f, v := fine(c), logcode.Decode(c)

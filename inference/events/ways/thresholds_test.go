@@ -19,7 +19,7 @@ func testFlow(n uint32) decode.FlowKey {
 	}
 }
 
-// A flow that no packets are compared of is forgotten in the window that the limit says, and not one earlier.
+// A flow of which no packets are compared is forgotten in the window of the limit, and not one earlier.
 func TestForgetThreshold(t *testing.T) {
 	j := &subject.Journal{Cfg: subject.DefaultConfig()}
 	x := NewSilent(j)

@@ -188,7 +188,7 @@ type sent struct {
 	datagrams uint64
 }
 
-// policy says which collectors a datagram reaches.
+// policy returns the collectors that a datagram reaches.
 type policy func(at int64) []int
 
 func send(rng *rand.Rand, w *hearing, windows int, reach policy) *sent {
@@ -359,7 +359,7 @@ func TestCrossAlone(t *testing.T) {
 	}
 }
 
-// TestCrossFew: where there is no room for all runs, what was lost less what came twice is still exact.
+// TestCrossFew: if there is no room for all runs, the lost numbers less the duplicates are still exact.
 func TestCrossFew(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 34))

@@ -81,7 +81,7 @@ func TestCrossState(t *testing.T) {
 	}
 }
 
-// TestCrossHostile: states with some bytes changed are refused, or Cross lives on with what they say.
+// TestCrossHostile: states with some bytes changed are refused, or Cross goes on with their content.
 func TestCrossHostile(t *testing.T) {
 	limits := DefaultLimits()
 	limits.Exporters, limits.Flows, limits.Runs = 50, 50, 16
@@ -134,7 +134,7 @@ func TestCrossExporters(t *testing.T) {
 	}
 }
 
-// FuzzCrossState reads anything. What is accepted is written and read again as the same, and lives on.
+// FuzzCrossState reads anything. An accepted state is written and read again as the same, and goes on.
 func FuzzCrossState(f *testing.F) {
 	for seed := range uint64(3) {
 		f.Add(crossed(seed).AppendState(nil))

@@ -50,7 +50,7 @@ func TestMember(t *testing.T) {
 	}
 }
 
-// What no member would say is refused, with the field's name.
+// Records that no member would write are refused, with the field's name.
 func TestMemberRefused(t *testing.T) {
 	for _, c := range []struct {
 		change func(*Member)
@@ -164,7 +164,7 @@ func TestLedger(t *testing.T) {
 	got := Ledger(members)
 	// Kafka confirmed 1400. 200 of them were read as reports, of which 150 came back; 800 were merged.
 	flight := map[string]uint64{"window": 60, "spool": 20, inKafka: 1400 - 200 + 150 - 800, inReports: 46}
-	// What a collector missed while it was down counts as the numbers of all collectors together say.
+	// Reports that a collector missed while it was down count by the numbers of all collectors together.
 	dropped := map[string]uint64{"kernel": 15, droppedDown: 3, DroppedLate: 10, DroppedBroken: 4}
 	influx := Balance{Sink: "influx", Received: 1498, Stored: 700, InFlight: maps.Clone(flight), Dropped: maps.Clone(dropped)}
 	influx.InFlight[inConsumer], influx.Dropped[droppedRejected] = 60, 30
@@ -217,8 +217,8 @@ func TestLedgerAhead(t *testing.T) {
 	}
 }
 
-// Reports of records that are not there are broken, but for those that their collector could not send and says so.
-// Single reports that Kafka had of a run that was killed are not lost, though no collector counted their numbers.
+// Reports of missing records are broken, except for those that their collector could not send and accounts for. Single
+// reports of a killed run that Kafka had are not lost, though no collector counted their numbers.
 func TestLedgerUnread(t *testing.T) {
 	windows := Account{Topic: fleet.Windows, Taken: 70, Stored: map[string]uint64{"": 70}, Unread: map[string]uint64{"a": 30, "gone": 7}, Down: 12}
 	raw := Account{Topic: fleet.RawReports, Taken: 20, Passed: 20, Recovered: 5}
@@ -260,8 +260,8 @@ func TestBalanceAfter(t *testing.T) {
 	}
 }
 
-// A fleet in which reports move a step at a time, members speak whenever they like, and partitions change hands. The
-// ledger adds up at every moment, and when all have spoken and all is stored it says just that.
+// In this fleet reports move a step at a time, members write accounts at any time, and partitions change hands. The
+// ledger adds up at every moment. When all have written and all is stored it shows just that.
 func TestLedgerAlways(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	type part struct {

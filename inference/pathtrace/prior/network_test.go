@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// Neighbours are those that a matrix says.
+// Neighbours are those of a matrix.
 func TestNeighbours(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))
