@@ -249,7 +249,8 @@ func (r *Report) PresentByValue() (have Columns) {
 	return have
 }
 
-// ReportNumbers holds the numbers of a report, each at the place of its column. Addresses, bytes, texts and units have none.
+// ReportNumbers holds the numbers of a report, each at the place of its column. Addresses, bytes, texts and units
+// have none.
 type ReportNumbers [NumColumns]uint64
 
 // Numbers stores the numbers of r in v, at least those of the columns in want.

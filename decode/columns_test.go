@@ -169,7 +169,8 @@ func TestPresence(t *testing.T) {
 	}
 }
 
-// TestHopColumns holds that the columns of hops are its fields, each under its bit, and that Numbers and Merge know them all.
+// TestHopColumns holds that the columns of hops are its fields, each under its bit, and that Numbers and Merge know
+// them all.
 func TestHopColumns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	hops := make([]decode.Hop, 3)

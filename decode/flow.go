@@ -75,7 +75,8 @@ const siteByte = 9
 
 func (a *Addr) is4() bool { return [12]byte(a[:12]) == [12]byte{10: 0xff, 11: 0xff} }
 
-// ParseAddr reads an address as keys of flows have them: "10.0.0.1", "fd00::1", or "10.0.0.1%7", the address 10.0.0.1 of site 7.
+// ParseAddr reads an address as keys of flows have them: "10.0.0.1", "fd00::1", or "10.0.0.1%7", the address 10.0.0.1
+// of site 7.
 func ParseAddr(s string) (Addr, error) {
 	text, zone, scoped := strings.Cut(s, "%")
 	ip, err := netip.ParseAddr(text)
@@ -153,8 +154,8 @@ func (k *FlowKey) Compare(o *FlowKey) int {
 // protocols are the IP protocols that flows are written with by name.
 var protocols = map[uint8]string{1: "icmp", 6: "tcp", 17: "udp", 58: "icmp6"}
 
-// String returns "10.0.0.1:80 > 10.0.0.2:5001 tcp", and "10.0.0.1%7:80 > 10.0.0.2%7:5001 tcp" of addresses of site 7. [ParseFlow]
-// reads it.
+// String returns "10.0.0.1:80 > 10.0.0.2:5001 tcp", and "10.0.0.1%7:80 > 10.0.0.2%7:5001 tcp" of addresses of site 7.
+// [ParseFlow] reads it.
 func (k FlowKey) String() string {
 	if k.IPVersion == 0 {
 		return "no flow"

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// HashKey is the secret of a keyed hash: 64 well-mixed bits of a flow, a place or an exporter, for all tables of a collector. The
-// zero value is a key without a secret; [NewHashKey] makes one of a seed.
+// HashKey is the secret of a keyed hash: 64 well-mixed bits of a flow, a place or an exporter, for all tables of a
+// collector. The zero value is a key without a secret; [NewHashKey] makes one of a seed.
 //
 // The hash is NH with words of 64 bits (Black, Halevi, Krawczyk, Krovetz and Rogaway, "UMAC: Fast and Secure Message
 // Authentication", CRYPTO 1999). Each word of the input is added to a word of the key. The products of pairs of such
@@ -70,9 +70,9 @@ func (h *HashKey) finish(hi, lo uint64) uint64 {
 	return hi ^ lo
 }
 
-// Sum digests the bytes of a datagram, to distinguish the copy of a report from another one with its number. It holds against chance
-// and not against a sender that chooses the bytes: a sender that makes two datagrams alike makes two reports one. It takes two
-// additions a word.
+// Sum digests the bytes of a datagram, to distinguish the copy of a report from another one with its number. It holds
+// against chance and not against a sender that chooses the bytes: a sender that makes two datagrams alike makes two
+// reports one. It takes two additions a word.
 func Sum(b []byte) uint32 {
 	const block = 32
 	le := binary.LittleEndian

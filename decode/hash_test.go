@@ -54,7 +54,8 @@ func sets(n int, r *rand.Rand) map[string][][5]uint64 {
 	return all
 }
 
-// probes counts the cells that inserting hashes into a table with linear probing reads, a third of whose cells stay empty.
+// probes counts the cells that inserting hashes into a table with linear probing reads, a third of whose cells stay
+// empty.
 func probes(hashes []uint64) (cells int) {
 	table := make([]bool, len(hashes)*3/2)
 	for _, h := range hashes {

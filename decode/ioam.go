@@ -66,8 +66,8 @@ const (
 	IFAQueueCells
 )
 
-// IOAMNode holds the values of a node beside its [Hop]: raw wire values, with a presence mask as there. Opaque aliases the bytes that
-// were decoded.
+// IOAMNode holds the values of a node beside its [Hop]: raw wire values, with a presence mask as there. Opaque
+// aliases the bytes that were decoded.
 type IOAMNode struct {
 	Has               IOAMNodeField
 	HopLimit          uint8  // as the packet left the node

@@ -10,8 +10,8 @@ const StackBytes = 256
 // the wire. It takes a quarter of the memory, and a batch as much less of the cache. [Lazy.Report] returns the
 // general form of both.
 //
-// A lazy report owns all of its bytes in the short form. In the general form the report's slices alias the bytes that were
-// decoded.
+// A lazy report owns all of its bytes in the short form. In the general form the report's slices alias the bytes that
+// were decoded.
 type Lazy struct {
 	Time  int64  // receive time, ns since 1970
 	Hash  uint64 // of Flow: [HashKey.Flow] of the collector's key; 0 is not yet computed
@@ -95,7 +95,8 @@ func (r *Lazy) SetTo(to uint64) {
 	}
 }
 
-// LazyBatch is a reusable list of lazy reports. Like a [Batch], it allocates nothing once it has grown to the size of the traffic.
+// LazyBatch is a reusable list of lazy reports. Like a [Batch], it allocates nothing once it has grown to the size of
+// the traffic.
 type LazyBatch struct {
 	// List is valid until Reset. The capacity behind its end holds lazy reports to be used again, or nil.
 	List []*Lazy

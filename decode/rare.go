@@ -1,7 +1,7 @@
 package decode
 
-// Rare holds the parts of a [Report] that few reports have. Each of them is empty where the report has nothing of it. They keep their
-// memory when a report is reused.
+// Rare holds the parts of a [Report] that few reports have. Each of them is empty where the report has nothing of it.
+// They keep their memory when a report is reused.
 type Rare struct {
 	Inner FlowKey // of the innermost IP packet in that of Flow, where it carries one
 

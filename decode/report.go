@@ -254,8 +254,8 @@ func Destination(a *Addr, port uint16) uint64 {
 	return (hi*0x9e3779b97f4a7c15^bits.RotateLeft64(lo, 32))*0xe7037ed1a0b428db ^ uint64(port)
 }
 
-// KeptHops is the number of hops for which a report keeps memory. Reports change hands, so that one long stack in each batch would in
-// the end have made every report of a collector long.
+// KeptHops is the number of hops for which a report keeps memory. Reports change hands, so that one long stack in
+// each batch would in the end have made every report of a collector long.
 const KeptHops = 16
 
 // Reset makes r an empty report that keeps the memory of its hops, unless they were many, and of Rare.

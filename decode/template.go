@@ -37,8 +37,8 @@ func (t *Template) Values(record []byte) iter.Seq2[*Element, []byte] {
 	}
 }
 
-// ValueLength returns how long the value of e is in a record of which at bytes were read, and where it begins. It is false where the
-// record ends before.
+// ValueLength returns how long the value of e is in a record of which at bytes were read, and where it begins. It is
+// false where the record ends before.
 func ValueLength(e *Element, record []byte, at int) (n, begin int, ok bool) {
 	n = int(e.Length)
 	if n == VariableLength {

@@ -12,7 +12,8 @@ import (
 	"github.com/hopscope/hopscope/p4/emu"
 )
 
-// DemoCollector is the collector of "hopscope demo" without goroutines, with windows of a second. Other code runs the network.
+// DemoCollector is the collector of "hopscope demo" without goroutines, with windows of a second. Other code runs the
+// network.
 type DemoCollector struct {
 	pipe     *pipeline
 	probes   *demux.Decoder
@@ -46,7 +47,8 @@ func (c *DemoCollector) Receive(d emu.Datagram) {
 	c.pipe.datagram(d)
 }
 
-// Window ends the window and returns it with the findings that began, changed or ended in it. Both are valid until the next one.
+// Window ends the window and returns it with the findings that began, changed or ended in it. Both are valid until
+// the next one.
 func (c *DemoCollector) Window(to time.Duration) (*inference.Window, []inference.Finding) {
 	w := c.pipe.cut(c.at, to)
 	c.at = to

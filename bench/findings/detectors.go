@@ -20,8 +20,8 @@ type detector struct {
 	New  func(queue bool) watch
 }
 
-// Detectors are all that are compared: the test of FANT as published, in one reading, the one that hopscope had before, and the
-// present one.
+// Detectors are all that are compared: the test of FANT as published, in one reading, the one that hopscope had
+// before, and the present one.
 var Detectors = []detector{
 	{"FANT 1, 3", func(bool) watch { return newFant(1, 3) }},
 	{"FANT 3, 10", func(bool) watch { return newFant(3, 10) }},
@@ -50,8 +50,9 @@ func (o *ours) Step(w detect.Window) (begun, open bool) {
 	return begun, open
 }
 
-// fant is the test by which FANT finds suspicious links, as suspicion.Deviation reads it. Every quantile of a window is a metric
-// of its own. The published test has no end of a finding; here it ends after three windows in a row that are not suspicious.
+// fant is the test by which FANT finds suspicious links, as suspicion.Deviation reads it. Every quantile of a window
+// is a metric of its own. The published test has no end of a finding; here it ends after three windows in a row that
+// are not suspicious.
 type fant struct {
 	theta1, theta2 float64
 	metrics        [len(ranks)]suspicion.Deviation

@@ -61,9 +61,9 @@ type FaultCauses struct {
 // lineRate is that of all lines, in bits a second.
 const lineRate = 5e6
 
-// config is the network of the demonstration without its script: INT from most flows, PINT digests from three of ten, and
-// postcards from one of the switches. First switches report, too. Losses are located by the identification of packets, which
-// IPv6 has not, so that all flows are IPv4. Flows last: places are drawn on the ways that they take.
+// config is the network of the demonstration without its script: INT from most flows, PINT digests from three of ten,
+// and postcards from one of the switches. First switches report, too. Losses are located by the identification of
+// packets, which IPv6 has not, so that all flows are IPv4. Flows last: places are drawn on the ways that they take.
 func (e *Emulation) config() (emu.Config, error) {
 	c, err := scenario.PINTDemo()
 	c.Script, c.Repeat, c.Probes = nil, 0, nil

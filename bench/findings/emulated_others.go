@@ -97,8 +97,8 @@ type versus struct {
 
 func (v versus) String() string { return fmt.Sprintf("%d %d %d", v.Found, v.named, v.False) }
 
-// share counts the findings of the others for each fault, and those before the first one. To be at a switch, a finding may be
-// at any of its hops.
+// share counts the findings of the others for each fault, and those before the first one. To be at a switch, a
+// finding may be at any of its hops.
 func (r *rivals) share(o *outcome, epoch int64) {
 	o.Before = make([]int, len(r.all))
 	for i := range o.Faults {

@@ -60,9 +60,9 @@ func (c *comparison) suffices(from, to uint32, before int) bool {
 	return false
 }
 
-// What vanishes silently is found, and named, in the emulated network, wherever enough of it was compared for chance not to
-// do the same. Of 1 % and of a flow that is always enough. Of 0.1 % it depends on the flows that cross the link: about 8 lost
-// of 15,000. The seeds are fixed, so that this holds or does not.
+// What vanishes silently is found, and named, in the emulated network, wherever enough of it was compared for chance
+// not to do the same. Of 1 % and of a flow that is always enough. Of 0.1 % it depends on the flows that cross the
+// link: about 8 lost of 15,000. The seeds are fixed, so that this holds or does not.
 func TestEmulatedLossesAreFound(t *testing.T) {
 	names := []string{"gray-failure-1", "gray-failure-0.1", "black-hole"}
 	enough := 0
@@ -112,8 +112,8 @@ func TestEmulatedLossesAreFound(t *testing.T) {
 	}
 }
 
-// Causes of faults name the element, and few others are published: a bound for several seeds together that nothing was tuned to. It
-// is below what a table of many seeds shows, as a few faults show little.
+// Causes of faults name the element, and few others are published: a bound for several seeds together that nothing
+// was tuned to. It is below what a table of many seeds shows, as a few faults show little.
 func TestEmulatedCauses(t *testing.T) {
 	happened, found, causes, right := 0, 0, 0, 0
 	for seed := uint64(9001); seed <= 9003; seed++ {

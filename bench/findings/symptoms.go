@@ -15,8 +15,8 @@ import (
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
-// counted are the kinds of causes whose symptoms are counted, with the faults of the table that they are counted in. A node that is down
-// is made of failures of all its links and the silence of its reports.
+// counted are the kinds of causes whose symptoms are counted, with the faults of the table that they are counted in.
+// A node that is down is made of failures of all its links and the silence of its reports.
 var counted = []struct {
 	name   string
 	on     inference.ElementKind

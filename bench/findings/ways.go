@@ -15,10 +15,12 @@ import (
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
-// worldSeeds are the seeds of each scenario of the second world that ways are counted in, for each five of the emulated network.
+// worldSeeds are the seeds of each scenario of the second world that ways are counted in, for each five of the
+// emulated network.
 const worldSeeds = 5
 
-// wayCounts are how often elements were thought of as causes, and how often they were the ones that something had happened to.
+// wayCounts are how often elements were thought of as causes, and how often they were the ones that something had
+// happened to.
 type wayCounts struct {
 	ways        [cause.NumWays][cause.NumSorts]cause.Observation
 	later       []cause.Observation // by the lengths of the table: findings that began later after the one before

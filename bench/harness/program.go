@@ -32,8 +32,8 @@ var (
 	errQuote  = errors.New("a quote: the words of a command end at spaces, and no shell reads it; where a name has a space, give a script that runs it")
 )
 
-// Program is the command of a foreign algorithm, with its arguments. It runs once for each question, which is one JSON object on its
-// standard input; the answer is its standard output.
+// Program is the command of a foreign algorithm, with its arguments. It runs once for each question, which is one
+// JSON object on its standard input; the answer is its standard output.
 type Program struct {
 	args []string
 	// Limit is the time for one answer. The start of the program has 10 s besides, since interpreters take a while.

@@ -114,7 +114,8 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// Answers that are none say what is wrong, in one line without anything that moves a terminal's cursor but what the screen takes out.
+// Answers that are none say what is wrong, in one line without anything that moves a terminal's cursor but what the
+// screen takes out.
 func TestAsk(t *testing.T) {
 	p, err := NewProgram(os.Args[0], time.Minute)
 	if err != nil {

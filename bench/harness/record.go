@@ -58,8 +58,8 @@ type Flusher interface {
 	Flush() error
 }
 
-// Columns begins a table: in columns on a writer of text, recorded on a [Recorder]. The first line has the names of the columns. Padding and flags
-// are those of text/tabwriter.
+// Columns begins a table: in columns on a writer of text, recorded on a [Recorder]. The first line has the names of
+// the columns. Padding and flags are those of text/tabwriter.
 func Columns(w io.Writer, padding int, flags uint) Flusher {
 	if r, ok := w.(*Recorder); ok {
 		return &recorded{to: r}
@@ -141,8 +141,8 @@ func of(title string, v any) (Table, error) {
 	return t, nil
 }
 
-// values adds a row for each number below a value of JSON. Elements of lists are named by the first text that each of them has, if these
-// differ, and by their numbers otherwise.
+// values adds a row for each number below a value of JSON. Elements of lists are named by the first text that each of
+// them has, if these differ, and by their numbers otherwise.
 func (t *Table) values(at string, v any) {
 	below := func(key string) string {
 		if at == "" {
@@ -189,8 +189,8 @@ func (t *Table) values(at string, v any) {
 	}
 }
 
-// rounds adds a row with samples for each number of a list of objects that have no text: rounds of one measurement. It reports whether
-// the list is one.
+// rounds adds a row with samples for each number of a list of objects that have no text: rounds of one measurement.
+// It reports whether the list is one.
 func (t *Table) rounds(at string, v []any) bool {
 	samples := map[string][]float64{}
 	for _, x := range v {

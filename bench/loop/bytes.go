@@ -77,7 +77,8 @@ type bytesTable struct {
 	Rows       []bytesRow `json:"rows"`
 }
 
-// bytesNetworks are fat-trees and leaf-spine fabrics of up to 1,125 switches, with hosts as nodes: those of FANT's experiments.
+// bytesNetworks are fat-trees and leaf-spine fabrics of up to 1,125 switches, with hosts as nodes: those of FANT's
+// experiments.
 var bytesNetworks = []struct {
 	fabric string
 	size   int

@@ -61,7 +61,8 @@ type cycleTable struct {
 	Rows    []CycleRow `json:"rows"`
 }
 
-// runCycle measures changes of plan on a fat-tree in one process, and on a fabric whose switches hold entries over P4Runtime.
+// runCycle measures changes of plan on a fat-tree in one process, and on a fabric whose switches hold entries over
+// P4Runtime.
 func runCycle(ctx context.Context, o options) (*cycleTable, error) {
 	t := &cycleTable{Section: "cycle", Cycles: cycles}
 	for _, c := range []struct {

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestWiresNothing holds that suspects are measured as they ship: the benches make none of the parts that package steer puts together
-// for "hopscope control". Troubles in bytes.go are drawn, with no network that reports them, and need the hysteresis of suspects
-// alone.
+// TestWiresNothing holds that suspects are measured as they ship: the benches make none of the parts that package
+// steer puts together for "hopscope control". Troubles in bytes.go are drawn, with no network that reports them, and
+// need the hysteresis of suspects alone.
 func TestWiresNothing(t *testing.T) {
 	wired := map[string]string{"inference/suspicion.New": "loop/bytes.go", "inference/suspicion.NewIncidence": "loop/bytes.go", "p4/loop.NewRounds": ""}
 	const module = "github.com/hopscope/hopscope/"

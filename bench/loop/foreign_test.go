@@ -11,7 +11,8 @@ import (
 	"github.com/hopscope/hopscope/bench/harness"
 )
 
-// The example suspects a link that fails, and no other; a program that gives no suspects finds nothing, and the table says why.
+// The example suspects a link that fails, and no other; a program that gives no suspects finds nothing, and the table
+// says why.
 func TestForeign(t *testing.T) {
 	python, err := filepath.Abs("../../.cache/python/bin/python")
 	if err != nil {

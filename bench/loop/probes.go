@@ -28,8 +28,8 @@ const (
 // route is a probe as the interfaces by which it leaves its switches, in order; the last one leads to a host.
 type route []int32
 
-// coverings are how often links are covered. Probes of one covering pass the same links together; another one, of the same graph in
-// another order, distinguishes them.
+// coverings are how often links are covered. Probes of one covering pass the same links together; another one, of the
+// same graph in another order, distinguishes them.
 const coverings = 2
 
 // routes are the probes of some coverings of both directions of all links. They begin and end at switches with hosts, and

@@ -215,7 +215,8 @@ func (x *times) cycle(quiet bool) {
 	clear(x.count)
 }
 
-// troubled reports whether a link is truly slower than usual, in this cycle or the one before: its evidence may be reported later.
+// troubled reports whether a link is truly slower than usual, in this cycle or the one before: its evidence may be
+// reported later.
 func (t *truth) troubled(l int32) bool { return t.all.slow[l] || t.past[l] }
 
 // gradual reports whether a fault is one of time. It counts from when it truly changes the times of probes at a link

@@ -31,7 +31,8 @@ func TestUseCase(t *testing.T) {
 				if how == withAttention && cycle != useCaseMoved+1 && v.sr < 0 {
 					continue // its probe had no reason to look closer
 				}
-				// Bytes of the flow since the move, up to a reading in this cycle, with up to 5 % of labels and telemetry.
+				// Bytes of the flow since the move, up to a reading in this cycle, with up to 5 % of labels and
+				// telemetry.
 				least, most := 0.0, 0.1e6
 				if rose {
 					least, most = useCaseFlow*(float64(cycle-useCaseMoved)+.3), 1.05*useCaseFlow*(float64(cycle-useCaseMoved)+1.1)

@@ -158,8 +158,8 @@ func (r *coverRun) scale(w io.Writer) error {
 	return nil
 }
 
-// depots: INT-Probe on its own kinds of networks, the depots drawn as there: a fifth of the edge switches or leaves, twelve switches
-// of random graphs. Its duplicated links are the optimum, and so are those of hopscope.
+// depots: INT-Probe on its own kinds of networks, the depots drawn as there: a fifth of the edge switches or leaves,
+// twelve switches of random graphs. Its duplicated links are the optimum, and so are those of hopscope.
 func (r *coverRun) depots(w io.Writer) error {
 	fmt.Fprintln(w, "topology\tdepots\twalks\tINT-path's\ttwice\toptimal\tlengths\tms\t")
 	for _, spec := range shown(r.o, 2, "fat-tree:30", "leaf-spine:33,67", "leaf-spine:375,750", "leaf-spine:389,778", "random:20,100,1", "random:100,2475,1", "random:150,5526,1") {

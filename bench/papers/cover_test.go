@@ -9,7 +9,8 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// TestRunCover prints the tables, their first rows and all of them by night; HOPSCOPE_TOPOLOGIES names the directory with wide area networks.
+// TestRunCover prints the tables, their first rows and all of them by night; HOPSCOPE_TOPOLOGIES names the directory
+// with wide area networks.
 func TestRunCover(t *testing.T) {
 	var out strings.Builder
 	if err := runCover(t.Context(), &out, Options{Seed: 1, Limit: time.Second, Topologies: os.Getenv("HOPSCOPE_TOPOLOGIES"), quick: !testkit.Night()}); err != nil {

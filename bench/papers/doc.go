@@ -1,6 +1,7 @@
-// Package papers prints the tables of published planners beside the numbers of hopscope. Every function runs the algorithm as published,
-// re-implemented, and that of hopscope on the same input in the same run, so that times compare. A program of another origin plans
-// the same instances ([harness.Program]). The figures of PINT are in package digests.
+// Package papers prints the tables of published planners beside the numbers of hopscope. Every function runs the
+// algorithm as published, re-implemented, and that of hopscope on the same input in the same run, so that times
+// compare. A program of another origin plans the same instances ([harness.Program]). The figures of PINT are in
+// package digests.
 package papers
 
 import (

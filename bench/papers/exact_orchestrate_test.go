@@ -74,8 +74,8 @@ func orchestrateInstance(r *rand.Rand) *orchestrate.Problem {
 	return p
 }
 
-// orchestrateTruth carries the most by weight, and then uses the fewest flows or has the smallest largest load. A variable
-// counts the items of an interface on a flow where these may be split, and is 0 or 1 where not.
+// orchestrateTruth carries the most by weight, and then uses the fewest flows or has the smallest largest load. A
+// variable counts the items of an interface on a flow where these may be split, and is 0 or 1 where not.
 func orchestrateTruth(t *testing.T, s *solver, p *orchestrate.Problem) truth {
 	m := new(model)
 	worth := 0.0

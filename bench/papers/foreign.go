@@ -22,8 +22,8 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// question is a problem that a foreign program plans for. Its answer is a plan of the family in JSON, which needs nothing but its
-// decisions: see [planner.ReadDecisions].
+// question is a problem that a foreign program plans for. Its answer is a plan of the family in JSON, which needs
+// nothing but its decisions: see [planner.ReadDecisions].
 type question struct {
 	harness.Question
 
@@ -31,7 +31,8 @@ type question struct {
 	judge           func(answer []byte) (*planner.Stats, error)
 }
 
-// questions makes the instances of some families, or of all for an empty list. The seed and the limit are those of the options.
+// questions makes the instances of some families, or of all for an empty list. The seed and the limit are those of
+// the options.
 func questions(families []string, o Options) (list []*question, err error) {
 	for _, f := range []struct {
 		name string

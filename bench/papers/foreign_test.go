@@ -13,7 +13,8 @@ import (
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
-// The example, which is a program of another origin, makes covers and choices that hold; of what it does not know there is no plan.
+// The example, which is a program of another origin, makes covers and choices that hold; of what it does not know
+// there is no plan.
 func TestForeign(t *testing.T) {
 	python, err := filepath.Abs("../../.cache/python/bin/python")
 	if err != nil {

@@ -81,10 +81,10 @@ func (t *tiny) Update(v uint16) { t.Tiny.Update(v, &t.rng) }
 //
 //	go test -run xx -bench Update -count 6 ./bench/papers
 //
-// Values are 16-bit log codes of latencies around 10 µs. "hot" updates one sketch that is never emptied; "hot/first=10000"
-// starts again after 10 000 values; "many=100000" updates 100 000 sketches in random order, each of which already holds
-// some 2 000 values. The libraries have the accuracy that they come with, which is better than that of 120
-// bytes.
+// Values are 16-bit log codes of latencies around 10 µs. "hot" updates one sketch that is never emptied;
+// "hot/first=10000" starts again after 10 000 values; "many=100000" updates 100 000 sketches in random order, each of
+// which already holds some 2 000 values. The libraries have the accuracy that they come with, which is better than
+// that of 120 bytes.
 func BenchmarkUpdate(b *testing.B) {
 	v := codes()
 	for _, c := range contestants {

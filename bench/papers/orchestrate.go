@@ -24,8 +24,9 @@ import (
 // coverage when flows have little capacity follows. Then come quality against churn, and capacities from packet sizes
 // with an instance for each class of traffic. The time of a first plan by problem size is last.
 //
-// Demands and capacities are drawn with the seed from the paper's distributions (section 5.1). The bound of the heuristics
-// is the one that ours proves in its longest run. Times are those of making a plan from an instance in memory.
+// Demands and capacities are drawn with the seed from the paper's distributions (section 5.1). The bound of the
+// heuristics is the one that ours proves in its longest run. Times are those of making a plan from an instance in
+// memory.
 func runOrchestrate(ctx context.Context, w io.Writer, o Options) error {
 	nets, err := networks(o.Topologies)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// mostNetworks bounds the networks of the tables that have no published twin, and mostRandom those that are not real. Quick tables have
-// quickNetworks, and quickMore where there is no published twin.
+// mostNetworks bounds the networks of the tables that have no published twin, and mostRandom those that are not real.
+// Quick tables have quickNetworks, and quickMore where there is no published twin.
 const (
 	mostNetworks  = 40
 	mostRandom    = 6

@@ -12,7 +12,8 @@ import (
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
-// reports returns n reports of five hops about 10 000 flows, as a collector reads them from datagrams a microsecond apart.
+// reports returns n reports of five hops about 10 000 flows, as a collector reads them from datagrams a microsecond
+// apart.
 func reports(n int) ([]*decode.Report, error) {
 	g, err := traffic.New(traffic.DefaultConfig())
 	if err != nil {

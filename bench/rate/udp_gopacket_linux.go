@@ -20,8 +20,8 @@ func init() {
 	receivers = append(receivers, receiver{"ring-gopacket", "gopacket/afpacket, which needs C", runGopacketRing})
 }
 
-// runGopacketRing makes a receiver of gopacket's ring on the loopback interface, without copies. It has as much memory as the one
-// of ingest/afpacket, and a filter of the kernel for datagrams to the port.
+// runGopacketRing makes a receiver of gopacket's ring on the loopback interface, without copies. It has as much
+// memory as the one of ingest/afpacket, and a filter of the kernel for datagrams to the port.
 func runGopacketRing(ctx context.Context, o receiverOptions, count *atomic.Uint64, listening func(netip.AddrPort)) error {
 	to, c, err := turnAway(ctx, o)
 	if err != nil {

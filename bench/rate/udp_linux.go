@@ -29,8 +29,8 @@ const (
 // UDP measures the rate of one core over UDP: the highest one without loss, and the rest of it in a flood. Its zero
 // value has no settings: [UDP.Flags] sets them.
 //
-// Receivers are processes of their own, pinned to one CPU together with the kernel's side of receiving; the sender has the
-// other CPU. They are compared in rounds, one after the other, and the median of the rounds is printed.
+// Receivers are processes of their own, pinned to one CPU together with the kernel's side of receiving; the sender
+// has the other CPU. They are compared in rounds, one after the other, and the median of the rounds is printed.
 //
 // The loopback interface delivers on the CPU of the sender. The kernel's work is to be on the receiver's CPU, as with
 // a network card whose interrupts go there. So the benchmark makes a network namespace of its own and turns on
@@ -119,8 +119,8 @@ func (o *UDP) Check() (err error) {
 	return errors.Join(o.traffic.Validate(), o.udp.Validate())
 }
 
-// Run measures, after [UDP.Check]. It starts the program again, with the same arguments, as the sender, and that starts it as receivers.
-// The sender alone has results, and on an error those that it came to.
+// Run measures, after [UDP.Check]. It starts the program again, with the same arguments, as the sender, and that
+// starts it as receivers. The sender alone has results, and on an error those that it came to.
 func (o *UDP) Run(ctx context.Context) (*UDPResult, error) {
 	switch os.Getenv(roleEnv) {
 	case roleReceiver:

@@ -241,8 +241,8 @@ func diskRows() []row {
 			c := p.start()
 			s := newSenderOf(t, p.udp, 8)
 			s.send(500, rate)
-			// A write whose answer the store's end cuts off may have been taken or not. If it is given up later, that is unknown;
-			// here none is on its way.
+			// A write whose answer the store's end cuts off may have been taken or not. If it is given up later, that
+			// is unknown; here none is on its way.
 			time.Sleep(300 * time.Millisecond)
 			c.drained()
 			server.Stop()

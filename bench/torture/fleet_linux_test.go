@@ -48,7 +48,8 @@ type fleetUnderTest struct {
 
 const fleetWindow = time.Second
 
-// brokers is the broker that rows share which do not break it. It is started by the first of them, and ends with the table.
+// brokers is the broker that rows share which do not break it. It is started by the first of them, and ends with the
+// table.
 var brokers sharedBroker
 
 type sharedBroker struct {
@@ -342,8 +343,8 @@ func (f *fleetUnderTest) compare(leaveOut func(series string) bool) (d differenc
 	return d
 }
 
-// settled waits until the fleet has stored what the other one has, and fills in the row. It returns how long after the last datagram
-// that was.
+// settled waits until the fleet has stored what the other one has, and fills in the row. It returns how long after
+// the last datagram that was.
 func (f *fleetUnderTest) settled(r *result, leaveOut func(series string) bool) {
 	f.t.Helper()
 	f.pending.Wait()
@@ -393,7 +394,8 @@ func (f *fleetUnderTest) tails() string {
 		if p == nil { // no other process stands beside it
 			continue
 		}
-		// Where a machine is too busy, what was received in one window counts in another, and then the two rightly differ.
+		// Where a machine is too busy, what was received in one window counts in another, and then the two rightly
+		// differ.
 		n, ok := (&run{p: p}).metric("hopscope_window_misplaced_reports_total")
 		fmt.Fprintf(&b, "%s counts %v reports in another window than they were received in (known: %t)\n", p.opt.instance, n, ok)
 	}

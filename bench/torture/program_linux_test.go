@@ -253,7 +253,8 @@ func (p *place) logged() string {
 	return string(b)
 }
 
-// listening looks into the kernel's list of sockets, which has addresses as this machine's order of bytes makes numbers of them.
+// listening looks into the kernel's list of sockets, which has addresses as this machine's order of bytes makes
+// numbers of them.
 func listening(at netip.AddrPort) bool {
 	b, err := os.ReadFile("/proc/net/udp")
 	ip := at.Addr().As4()

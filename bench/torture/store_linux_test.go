@@ -60,8 +60,8 @@ func count(t *testing.T, s *servertest.Influx) held {
 	return h
 }
 
-// balance fills in r from what was sent, what the store has and what the runs said that they lost. Losses by sequence numbers are
-// those that the store has, or those of the summaries if windows may be gone with what they held.
+// balance fills in r from what was sent, what the store has and what the runs said that they lost. Losses by sequence
+// numbers are those that the store has, or those of the summaries if windows may be gone with what they held.
 func (p *place) balance(r *result, sent int64, fromStore bool) held {
 	p.t.Helper()
 	h := count(p.t, p.opt.server)

@@ -6,9 +6,9 @@
 // twice are doubled. Both have to be 0.
 //
 // It is a test behind the build tag torture, because it takes minutes and the machine: make torture. With
-// HOPSCOPE_TORTURE=full it runs longer. HOPSCOPE_TORTURE_TABLE names a file for the table in Markdown, or a page that has
-// a place for it, such as docs/reliability.md; HOPSCOPE_TORTURE_JSON names one for the figures. HOPSCOPE_TORTURE_PROGRAM names a build
-// of the program to torture instead of this one.
+// HOPSCOPE_TORTURE=full it runs longer. HOPSCOPE_TORTURE_TABLE names a file for the table in Markdown, or a page that
+// has a place for it, such as docs/reliability.md; HOPSCOPE_TORTURE_JSON names one for the figures.
+// HOPSCOPE_TORTURE_PROGRAM names a build of the program to torture instead of this one.
 package torture
 
 import (
@@ -119,8 +119,8 @@ func (w *row) rank() int {
 	return 2
 }
 
-// turns lets parallel rows begin by their rank, as many at a time as -parallel says. The package testing lets them begin in any order, so
-// that the longest could be the last.
+// turns lets parallel rows begin by their rank, as many at a time as -parallel says. The package testing lets them
+// begin in any order, so that the longest could be the last.
 type turns struct {
 	mu      sync.Mutex
 	free    int

@@ -13,8 +13,8 @@ import (
 // Columns are found by name, in any order, and unknown ones are skipped. The zero value is ready. It has one user at
 // a time, and keeps the most recent schemas.
 //
-// [Decoder.Decode] reads a stream at once. [Decoder.Open] and [Decoder.Next] read it in parts that stay in the caches of the
-// processor until they were counted.
+// [Decoder.Decode] reads a stream at once. [Decoder.Open] and [Decoder.Next] read it in parts that stay in the caches
+// of the processor until they were counted.
 type Decoder struct {
 	plans   []plan            // the one that was used last first
 	fields  map[string]string // texts of errors
@@ -81,8 +81,8 @@ type view struct {
 	none   bool   // no row has a value
 }
 
-// keptPlans bounds the schemas that are kept. A topic has those of two versions while a fleet is upgraded, and one for each
-// set of units.
+// keptPlans bounds the schemas that are kept. A topic has those of two versions while a fleet is upgraded, and one
+// for each set of units.
 const keptPlans = 32
 
 // Decode appends the reports of a stream to dst. They do not alias b, apart from the byte slices of rare fields
@@ -144,8 +144,8 @@ func (d *Decoder) open(b []byte) *Error {
 // Unknown returns the number of reports of the open stream that were left out so far.
 func (d *Decoder) Unknown() int { return d.unknown }
 
-// Next appends reports of the open stream to dst, at most limit, which are those of as many rows less the unknown ones. It
-// reports whether there are rows left.
+// Next appends reports of the open stream to dst, at most limit, which are those of as many rows less the unknown
+// ones. It reports whether there are rows left.
 func (d *Decoder) Next(dst *decode.Batch, limit int) (more bool) {
 	for d.batch < len(d.batches) && limit > 0 {
 		b := &d.batches[d.batch]

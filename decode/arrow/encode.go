@@ -25,7 +25,8 @@ type Encoder struct {
 	prefixUnits   int
 	meta          batchMeta
 
-	// The numbers of the last reports, and the last hops, are not in the columns yet: moving several at once takes less time.
+	// The numbers of the last reports, and the last hops, are not in the columns yet: moving several at once takes
+	// less time.
 	numbers     [chunk]decode.ReportNumbers
 	waiting     int // of numbers
 	waitingHops []decode.Hop

@@ -216,7 +216,8 @@ func (d *Decoder) innermostOf(r *decode.Report, q packet.Packet, data []byte) {
 	}
 }
 
-// carriedBehind completes r by the packet that p carries behind the INT at d.place, or right behind its headers if there is none.
+// carriedBehind completes r by the packet that p carries behind the INT at d.place, or right behind its headers if
+// there is none.
 func (d *Decoder) carriedBehind(r *decode.Report, p *packet.Packet, data []byte, v decode.Version) {
 	if p.Proto != packet.ProtoTCP && p.Proto != packet.ProtoUDP || v == 0 || d.place.Carrier == intmd.Geneve {
 		if p.Last() {

@@ -53,8 +53,8 @@ func TestFrameEndsPacket(t *testing.T) {
 	}
 }
 
-// A block that was cut before its first value is no hop, and no empty object stands for it. One whose values are all marked
-// invalid is there.
+// A block that was cut before its first value is no hop, and no empty object stands for it. One whose values are all
+// marked invalid is there.
 func TestCutBlock(t *testing.T) {
 	data := ether(t, ipv4(0x17, 17, udp(5000, int10(0xf000, 3))))
 	start := 14 + 20 + 8 + 12 // of the stack, three blocks of 16

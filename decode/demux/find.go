@@ -74,7 +74,8 @@ func (d *Decoder) find(place *intmd.Place, p *packet.Packet, data []byte) bool {
 	return true
 }
 
-// GRE returns the protocol number of the last GRE header in which d looked for no INT, of all since the last call; 0 without.
+// GRE returns the protocol number of the last GRE header in which d looked for no INT, of all since the last call; 0
+// without.
 func (d *Decoder) GRE() (protocol uint16) {
 	protocol, d.gre = d.gre, 0
 	return protocol

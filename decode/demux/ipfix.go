@@ -58,7 +58,8 @@ var (
 	juniperUnits  = decode.DefaultUnits.With(decode.Units{DropReasons: &juniperReasons})
 )
 
-// ShareIPFIX lets the decoders of rt remember exporters of IPFIX and NetFlow 9 in a store, which others may use too. With nil they read neither.
+// ShareIPFIX lets the decoders of rt remember exporters of IPFIX and NetFlow 9 in a store, which others may use too.
+// With nil they read neither.
 func (rt *Router) ShareIPFIX(store *ipfix.Store) *Router {
 	rt.ipfix, rt.shared = store, true
 	share(rt.fallback, store)

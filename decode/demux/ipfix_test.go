@@ -170,7 +170,8 @@ func juniperRecord(code uint16, frame []byte) string {
 	return fmt.Sprintf("04000000 %04x 0c0fffff 10000000 140001c2 180001b5 000002e1 00000000 00 0076 %02x", 2<<10|code, len(frame)) + hex.EncodeToString(frame)
 }
 
-// An exception is a drop, whichever of data and template comes first, and whichever worker reads them; a packet that was forwarded is a sample.
+// An exception is a drop, whichever of data and template comes first, and whichever worker reads them; a packet that
+// was forwarded is a sample.
 func TestJuniper(t *testing.T) {
 	frame := udpFrame(make([]byte, 20), Profile{}, 53)
 	def := messageOf(0, defineSet(elements(384, 0, juniperElements...)))

@@ -39,8 +39,8 @@ func Recognise(payload []byte, length int) decode.Format {
 	return 0
 }
 
-// begins names the format by its first bytes alone, at a port of reports: also where the rest is damaged, or cut by its sender. No dialect of reports begins with
-// these bits.
+// begins names the format by its first bytes alone, at a port of reports: also where the rest is damaged, or cut by
+// its sender. No dialect of reports begins with these bits.
 func begins(payload []byte) decode.Format {
 	if len(payload) < 4 || payload[0] != 0 {
 		return 0
@@ -56,7 +56,8 @@ func begins(payload []byte) decode.Format {
 	return 0
 }
 
-// sets reports whether b, which has length bytes on the wire, is sets of templates, of options or of data, one behind the other.
+// sets reports whether b, which has length bytes on the wire, is sets of templates, of options or of data, one behind
+// the other.
 func sets(b []byte, length int, template, options uint16) bool {
 	for length > 0 {
 		if len(b) < 4 {

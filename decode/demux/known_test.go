@@ -260,8 +260,8 @@ func udpFrame(payload []byte, p Profile, port uint16) []byte {
 	return append(b, payload...)
 }
 
-// Random bytes that begin as a report, which three of sixteen datagrams of random bytes do, are none. These 600,000 stand for 3.2 million
-// datagrams; of 213 million, 14 were stored.
+// Random bytes that begin as a report, which three of sixteen datagrams of random bytes do, are none. These 600,000
+// stand for 3.2 million datagrams; of 213 million, 14 were stored.
 func TestForeignRandom(t *testing.T) {
 	rnd, rt, stored := rand.New(rand.NewPCG(99, 7)), NewRouter(profile(t, "auto"), nil), 0
 	payload := make([]byte, 1400)

@@ -119,7 +119,8 @@ func TestReusedMemory(t *testing.T) {
 	}
 }
 
-// reused is normal without the empty parts that Rare keeps, and without the functions of templates, which are not compared.
+// reused is normal without the empty parts that Rare keeps, and without the functions of templates, which are not
+// compared.
 func reused(r *decode.Report) decode.Report {
 	x := normal(r)
 	if x.Rare == nil {

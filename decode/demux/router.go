@@ -251,8 +251,8 @@ func (rt *Router) find(src decode.Addr, hi, lo uint64) *Decoder {
 	return rt.search(hi, lo)
 }
 
-// Adopted are profiles that single addresses turned out to have. Routers of several goroutines share it, so that it may not be
-// changed any more.
+// Adopted are profiles that single addresses turned out to have. Routers of several goroutines share it, so that it
+// may not be changed any more.
 type Adopted struct {
 	Profiles []Profile
 	Of       map[decode.Addr]int // index into Profiles

@@ -181,7 +181,8 @@ func (rt *Router) Inside() (missing, dropped uint64) {
 	return missing, dropped
 }
 
-// readSFlow reads the datagram in data[at:end]. Its samples become reports, and where there are none one report holds its number.
+// readSFlow reads the datagram in data[at:end]. Its samples become reports, and where there are none one report holds
+// its number.
 func (d *Decoder) readSFlow(b *decode.Batch, src *decode.Addr, data []byte, at, end int, time int64) (n int) {
 	x := d.sflow
 	h, s := &x.header, &x.sample

@@ -22,7 +22,8 @@ func datagramOf(seq, up uint32, samples ...sflow.Sample) []byte {
 	return b
 }
 
-// A sampled packet with INT is two reports, of which one counts the packet, also where the sample cut the stack. A mark before what is no INT is none.
+// A sampled packet with INT is two reports, of which one counts the packet, also where the sample cut the stack. A
+// mark before what is no INT is none.
 func TestSFlowStack(t *testing.T) {
 	h := intmd.Header{Version: decode.V21, Instructions: 0x9000, RemainingHops: 8, Proto: packet.ProtoUDP, Original: 53}
 	hops := make([]decode.Hop, 3)

@@ -117,7 +117,8 @@ func (s *shape) agrees(data []byte) bool {
 	return !packet.CarriesUDP(data[s.ip:][:inside], port, s.end)
 }
 
-// long reports whether a latency is one that may have been taken from a time that was not set: the general decoders look closer.
+// long reports whether a latency is one that may have been taken from a time that was not set: the general decoders
+// look closer.
 func (s *shape) long(data []byte) bool {
 	for at := s.stack + 8; at < s.stack+s.size; at += s.Stride {
 		if binary.BigEndian.Uint32(data[at:]) >= decode.LeastReckoned {

@@ -14,8 +14,8 @@ import (
 // formats' packages with their byte layout, because it saves a third of the time. The long path is [Decoder.group],
 // which reads everything. Tests hold that both make the same reports of the same bytes.
 
-// isSingle reports whether data can be the beginning of a datagram for [Decoder.single]: version 2, or version 1 and
-// a header of at least 4 words.
+// isSingle reports whether data can be the beginning of a datagram for [Decoder.single]. It has version 2, or version
+// 1 and a header of at least 4 words.
 func isSingle(data []byte) bool { return data[0] >= 1<<4|4 && data[0] < 3<<4 }
 
 // single reads into r one report 1.0 or 2.0 about a TCP or UDP packet over plain IPv4. The packet has INT-MD 1.0 or

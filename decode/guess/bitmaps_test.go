@@ -30,7 +30,8 @@ var recordings = []recorded{
 	{"testdata/int05-in-report05", "prometheus-exporter", 12 + 14, packet.INT05},
 }
 
-// with writes the stack of a frame again, for another bitmap and so many hops; nil for a frame without INT that the profile reads.
+// with writes the stack of a frame again, for another bitmap and so many hops; nil for a frame without INT that the
+// profile reads.
 func (c *recorded) with(p *demux.Profile, x Sample, bitmap uint16, hops int) *Sample {
 	var b decode.Batch
 	demux.New(*p).Frame(&b, x.Link, x.Data, x.Length, x.Time)
@@ -145,7 +146,8 @@ func moved(x Sample, port uint16) Sample {
 	return x
 }
 
-// bitmaps are those with one to four of the first eight bits, or of the last eight where bits are numbered from the other end.
+// bitmaps are those with one to four of the first eight bits, or of the last eight where bits are numbered from the
+// other end.
 func (c *recorded) bitmaps() (list []uint16) {
 	for m := range 256 {
 		if n := bits.OnesCount(uint(m)); n >= 1 && n <= 4 {
@@ -221,7 +223,8 @@ func TestBitmaps(t *testing.T) {
 	}
 }
 
-// unexplained returns how a profile goes unnamed that reads frames which auto does not; "" if it is named, or auto reads them.
+// unexplained returns how a profile goes unnamed that reads frames which auto does not; "" if it is named, or auto
+// reads them.
 func unexplained(t *testing.T, list []Sample, profile string) string {
 	f := follow(t, true)
 	read := 0

@@ -14,6 +14,6 @@
 // sample, packets also count whose hops name no node. Their content is reported, and is no evidence for the adoption
 // of a profile.
 //
-// A verdict is a function of its arguments. Sampling, and the use of a verdict, are for the caller. A [Printer] writes the reports of
-// frames, each in the dialect of its sender.
+// A verdict is a function of its arguments. Sampling, and the use of a verdict, are for the caller. A [Printer]
+// writes the reports of frames, each in the dialect of its sender.
 package guess

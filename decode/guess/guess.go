@@ -264,7 +264,8 @@ type Verdict struct {
 	Best []Score
 	// Most is the one that explains the largest part of it, where none explains the sample: half of it at least.
 	Most *Score
-	// Nameless: Explained of Best and Most counts packets whose hops name no node. They are no evidence to adopt a profile by.
+	// Nameless: Explained of Best and Most counts packets whose hops name no node. They are no evidence to adopt a
+	// profile by.
 	Nameless bool
 }
 

@@ -21,7 +21,8 @@ type Printer struct {
 	Watch   *Watch
 	Place   func([]*decode.Report) // nodes into their sites; nil leaves them as they are
 	Known   func(link uint16) bool // whether decoders can walk frames of a link type
-	// Foreign writes a frame without telemetry, its layers and the byte where reading stopped, with its newline; nil leaves it out.
+	// Foreign writes a frame without telemetry, its layers and the byte where reading stopped, with its newline; nil
+	// leaves it out.
 	Foreign func(dst []byte, frame uint64, s *Sample, layers []string, stopped int) []byte
 
 	remarks Remarks

@@ -89,8 +89,8 @@ func carries(reports []*decode.Report) bool {
 	return slices.ContainsFunc(reports, func(r *decode.Report) bool { return r.Flags&decode.Sampled != 0 })
 }
 
-// ofPacket reports whether r can be a sample of a packet, whose telemetry is in reports of their own. Records of IPFIX are not tried: their templates came
-// in other datagrams.
+// ofPacket reports whether r can be a sample of a packet, whose telemetry is in reports of their own. Records of
+// IPFIX are not tried: their templates came in other datagrams.
 func ofPacket(r *decode.Report) bool { return r.Format == decode.SFlow }
 
 // judge returns how far r was read. Its telemetry report begins at payload, and first means that r is the first of
@@ -196,9 +196,9 @@ func (t *trial) instructions(r *decode.Report) uint16 {
 	return 0xff81
 }
 
-// provenPath reports whether a probe shows by itself that it is one: INT-path has no mark but its port, so that many a payload
-// of the right length can be read as it. A switch copies the low 32 bits of one clock into the enqueue time soon after it took
-// the ingress time. A route of at most 64 hops leaves the first half of its 64 bytes zero.
+// provenPath reports whether a probe shows by itself that it is one: INT-path has no mark but its port, so that many
+// a payload of the right length can be read as it. A switch copies the low 32 bits of one clock into the enqueue time
+// soon after it took the ingress time. A route of at most 64 hops leaves the first half of its 64 bytes zero.
 func provenPath(r *decode.Report) bool {
 	const (
 		both = decode.HopIngressTime | decode.HopEnqTime

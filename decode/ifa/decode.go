@@ -11,8 +11,8 @@ const format = decode.IFA
 
 var be = binary.BigEndian
 
-// decodePacket reads IFA behind the IP header of p into r, whose flow has been read. Of a packet that is rejected the flow stays as it
-// is on the wire.
+// decodePacket reads IFA behind the IP header of p into r, whose flow has been read. Of a packet that is rejected the
+// flow stays as it is on the wire.
 func decodePacket(r *decode.Report, p *packet.Packet, data []byte) {
 	r.Format = format
 	s := stack{captured: len(data), end: p.End, header: p.L4}

@@ -6,8 +6,8 @@
 // unsupported: fragments, stamps at the end of the packet, checksums, and all layouts of a hop but the one of 32
 // bytes.
 //
-// Times are the seconds, modulo 2^20, and the nanoseconds at which a packet came to a node. They stay in [decode.IOAMNode] as they
-// are; the time inside a node is its own value.
+// Times are the seconds, modulo 2^20, and the nanoseconds at which a packet came to a node. They stay in
+// [decode.IOAMNode] as they are; the time inside a node is its own value.
 package ifa
 
 // Protocol is the default IP protocol number of IFA. None is assigned: 253 is for experiments, and switches use it.

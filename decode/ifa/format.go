@@ -11,7 +11,8 @@ import (
 // Packets reads IFA in packets of the network.
 type Packets struct {
 	Protocols []uint8 // of IP; none means [Protocol]
-	// Proven: others use the protocols, too. A packet whose header may be another one is passed over, where it is malformed else.
+	// Proven: others use the protocols, too. A packet whose header may be another one is passed over, where it is
+	// malformed else.
 	Proven bool
 }
 

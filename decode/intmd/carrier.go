@@ -31,8 +31,8 @@ func AppendGeneve(dst []byte, vni uint32, options int, etherType uint16) []byte 
 	return binary.BigEndian.AppendUint32(dst, vni<<8)
 }
 
-// InVXLANGPE looks for INT in the VXLAN-GPE header at data[p.At], and moves p to the shim. A header that is cut has no room
-// behind it.
+// InVXLANGPE looks for INT in the VXLAN-GPE header at data[p.At], and moves p to the shim. A header that is cut has
+// no room behind it.
 func (p *Place) InVXLANGPE(data []byte) bool {
 	const nextProtocolBit = 0x04
 	h := data[min(p.At, len(data)):]

@@ -86,13 +86,13 @@ type Domain struct {
 	// Layout is the meaning of the bitmap's bits in packets of the domain, and their widths. The zero value is that
 	// of INT 2.1.
 	Layout packet.Layout
-	// SourceWords is the number of words that the source alone adds for each bit of the DS instruction, from bit 0, the most
-	// significant one.
+	// SourceWords is the number of words that the source alone adds for each bit of the DS instruction, from bit 0,
+	// the most significant one.
 	SourceWords [16]uint8
 }
 
-// FANTDomain is the id under which hopscope's nodes send metadata with the widths of FANT. The article names no id, and the
-// specification leaves all of them to operators.
+// FANTDomain is the id under which hopscope's nodes send metadata with the widths of FANT. The article names no id,
+// and the specification leaves all of them to operators.
 const FANTDomain = 0xfa17
 
 // FANT is the domain of FANT. A hop has 84 bytes of metrics for bitmap 0xffff and 28 for 0xf161, and 4 more each for

@@ -26,8 +26,9 @@ func (o *Options) StackBytes(bitmap uint16) (header, perHop int, err error) {
 	return h.Len() + o.tail(h.Version), 4 * h.HopWords(), nil
 }
 
-// MaxHops returns how many hops find room in a packet that has room bytes for INT, by the bytes of [Options.StackBytes]. The
-// length field of the shim cannot count more than 255 words. It is 0 where not even one fits.
+// MaxHops returns how many hops find room in a packet that has room bytes for INT, by the bytes of
+// [Options.StackBytes]. The length field of the shim cannot count more than 255 words. It is 0 where not even one
+// fits.
 func (o *Options) MaxHops(bitmap uint16, room int) (int, error) {
 	header, perHop, err := o.StackBytes(bitmap)
 	if err != nil {

@@ -370,7 +370,8 @@ func BenchmarkReader(b *testing.B) {
 	}
 }
 
-// BenchmarkCopies reads messages of 20 records and of one, alone and with the search for a message that came before, in turns.
+// BenchmarkCopies reads messages of 20 records and of one, alone and with the search for a message that came before,
+// in turns.
 func BenchmarkCopies(b *testing.B) {
 	for _, records := range []int{1, 20} {
 		define, list, _ := made(ipfix.V10)

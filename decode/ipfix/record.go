@@ -126,8 +126,8 @@ func (r *Records) Value(i int) []byte { return r.Record[r.from[i]:r.to[i]] }
 // Offset returns where the value of element i begins in the data.
 func (r *Records) Offset(i int) int { return r.At + int(r.from[i]) }
 
-// Uint returns the value of element i as a number. Any shorter length than that of the element is allowed (RFC 7011, section 6.2);
-// more than 8 bytes are no number.
+// Uint returns the value of element i as a number. Any shorter length than that of the element is allowed (RFC 7011,
+// section 6.2); more than 8 bytes are no number.
 func (r *Records) Uint(i int) (v uint64, ok bool) {
 	b := r.Value(i)
 	switch len(b) {

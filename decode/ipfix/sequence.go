@@ -96,8 +96,8 @@ func (d *domain) end(records, fields uint32, unknown bool) {
 	}
 }
 
-// learn holds the distance of two messages against the ways of counting. Those that disagree lose where another one agrees: where none
-// does, something may be lost.
+// learn holds the distance of two messages against the ways of counting. Those that disagree lose where another one
+// agrees: where none does, something may be lost.
 func (d *domain) learn(delta uint32) {
 	var agree [numCountings]bool
 	agree[countsRecords] = !d.unknown && delta == d.records

@@ -27,7 +27,8 @@ func DefaultLimits() Limits {
 }
 
 const (
-	// idleFor is how long an exporter with templates is silent, or a template not used, before another one may have its place.
+	// idleFor is how long an exporter with templates is silent, or a template not used, before another one may have
+	// its place.
 	idleFor = int64(time.Hour)
 	// looked is the number of candidates for removal.
 	looked = 8

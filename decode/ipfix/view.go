@@ -76,7 +76,8 @@ const (
 // Numbering chooses which elements without an enterprise hold delays, where numberings collide.
 type Numbering uint8
 
-// The numberings of delays. All of them also read those of RFC 9951 (530 to 533) and of Huawei, which collide with nothing.
+// The numberings of delays. All of them also read those of RFC 9951 (530 to 533) and of Huawei, which collide with
+// nothing.
 const (
 	Standard Numbering = iota // and pmacct's own, 600 to 603, which IANA has given to nothing
 	Fluvia                    // 521 to 528, which IANA has given to TCP options since
@@ -281,8 +282,8 @@ func (r *Records) Times(m *Message) (start, end int64) {
 	return start, end
 }
 
-// JuniperException holds the values of the elements 137 of a record. A value that is not there is 0, which for Code is a packet that
-// was forwarded.
+// JuniperException holds the values of the elements 137 of a record. A value that is not there is 0, which for Code
+// is a packet that was forwarded.
 type JuniperException struct {
 	Class      uint32 // forwarding class and drop priority, packed
 	Code       uint32 // exception code, whose meaning is the platform's; 0: forwarded

@@ -93,7 +93,8 @@ func TestCounters(t *testing.T) {
 	})
 }
 
-// Discards of an interface that does not count packets have no share, and stay drops with their reason, also once packets cease to come.
+// Discards of an interface that does not count packets have no share, and stay drops with their reason, also once
+// packets cease to come.
 func TestDropsWithoutPackets(t *testing.T) {
 	d := testDecoder()
 	gauges := func(name string, p *metrics.NumberDataPoint) *metrics.Metric { return gaugeOf(name, p) }
@@ -136,8 +137,8 @@ func TestCountersTemporality(t *testing.T) {
 	})
 }
 
-// Octets are counted, and those received are a share of the interface where its speed is known. A counter that falls counts nothing, whether it has 32 bits
-// and wraps or was set to zero, and neither does what comes with it.
+// Octets are counted, and those received are a share of the interface where its speed is known. A counter that falls
+// counts nothing, whether it has 32 bits and wraps or was set to zero, and neither does what comes with it.
 func TestReceived(t *testing.T) {
 	const octets = decode.CountInOctets | decode.CountRxUtilization
 	gauges := func(name string, p *metrics.NumberDataPoint) *metrics.Metric { return gaugeOf(name, p) }

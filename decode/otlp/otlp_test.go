@@ -286,7 +286,8 @@ func TestStreamMemory(t *testing.T) {
 	}
 }
 
-// What falls without a new start was set in between, as by a command on the switch: what it counted is not known. It is not a huge number.
+// What falls without a new start was set in between, as by a command on the switch: what it counted is not known. It
+// is not a huge number.
 func TestFallen(t *testing.T) {
 	d := testDecoder()
 	hist := func(second int64, counts ...uint64) *metrics.Metric {
@@ -445,7 +446,8 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// Exponential histograms whose scale changes as they grow lose nothing: octaves, which all scales from 0 on keep apart, count what values were in them.
+// Exponential histograms whose scale changes as they grow lose nothing: octaves, which all scales from 0 on keep
+// apart, count what values were in them.
 func TestExponential(t *testing.T) {
 	for seed := range uint64(80) {
 		rng := rand.New(rand.NewPCG(seed, 29))
@@ -581,7 +583,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// Every metric of Cumulus and SONiC that is known is counted or named with the reason why not: none is left out in silence.
+// Every metric of Cumulus and SONiC that is known is counted or named with the reason why not: none is left out in
+// silence.
 func TestBuiltinLeavesNothingInSilence(t *testing.T) {
 	for _, r := range Builtin() {
 		if (r.Statistic == None) != (r.Why != "") {
@@ -608,8 +611,8 @@ func TestBuiltinLeavesNothingInSilence(t *testing.T) {
 	}
 }
 
-// A collector that starts beside a switch which began a moment before counts nothing of what an earlier collector can have counted. What
-// begins after it counts whole. Sums that fall, or begin anew, are counted as such, once each.
+// A collector that starts beside a switch which began a moment before counts nothing of what an earlier collector can
+// have counted. What begins after it counts whole. Sums that fall, or begin anew, are counted as such, once each.
 func TestRestarts(t *testing.T) {
 	const name = "nvswitch_interface_if_out_ucast_pkts"
 	sum := func(start, at int64, v float64) []byte {

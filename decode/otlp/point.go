@@ -329,7 +329,8 @@ func (at *place) hop(r *decode.Report) *decode.Hop {
 	return h
 }
 
-// histogram makes a report of buckets. Those in which nothing was counted leave it empty: where no packet passed there is no latency.
+// histogram makes a report of buckets. Those in which nothing was counted leave it empty: where no packet passed
+// there is no latency.
 func (d *Decoder) histogram(rule *Rule, s *stream, news share, before uint64, at *place) decode.Reason {
 	p := &d.p
 	as, fell, reason := d.buckets(s, news, before)
@@ -382,7 +383,8 @@ func (p *point) ranges(rule *Rule, to *decode.Histogram) {
 	}
 }
 
-// powers lists the buckets of an exponential histogram: bucket i is above base^i and up to base^(i+1), where base is 2^(2^-scale).
+// powers lists the buckets of an exponential histogram: bucket i is above base^i and up to base^(i+1), where base is
+// 2^(2^-scale).
 func (p *point) powers(rule *Rule, to *decode.Histogram) {
 	if p.zero > 0 {
 		to.Buckets = append(to.Buckets, decode.Bucket{High: whole64(rule.scale(p.zeroUpTo)), Count: p.zero})

@@ -10,13 +10,14 @@ import (
 // Config holds the rules and bounds for reading metrics.
 type Config struct {
 	Rules []Rule // the first that matches a point counts
-	// Nodes are the attributes of a resource, or of a point, that can name the node; the first that is there does. Where none is, the node
-	// is that of the sender's address.
+	// Nodes are the attributes of a resource, or of a point, that can name the node; the first that is there does.
+	// Where none is, the node is that of the sender's address.
 	Nodes []string
 	// MemoryBytes bounds the state of streams.
 	MemoryBytes int64
 	Seed        uint64 // of the hash of streams
-	// Since is when this process began to receive, in ns since 1970. Of a stream that began before, another one may have counted a part.
+	// Since is when this process began to receive, in ns since 1970. Of a stream that began before, another one may
+	// have counted a part.
 	Since int64
 	// Speed returns the speed in bit/s of an interface that no metric reports, 0 if it is unknown. The node id is
 	// that of the exporter. Nil stands for no known speeds.

@@ -94,8 +94,8 @@ const (
 // Builtin are the rules for metrics of Cumulus Linux 5 (NVIDIA Spectrum) and of SONiC. SONiC's countersyncd makes
 // names of the numbers of SAI's types and statistics.
 //
-// Discards of Cumulus by reason count where those of all reasons (if_in_discards, if_out_discards) do not come. Of filters whose direction is
-// not documented, they are drops.
+// Discards of Cumulus by reason count where those of all reasons (if_in_discards, if_out_discards) do not come. Of
+// filters whose direction is not documented, they are drops.
 //
 // Known metrics that are left out count something twice or belong to no egress interface. Their rules hold the
 // reason, for the list of uncounted metrics.

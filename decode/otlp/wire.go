@@ -145,7 +145,8 @@ var parts = [kinds]map[uint64]kind{
 	keyValue:         {2: anyValue},
 }
 
-// Points checks the structure of a request and counts its data points. An error has the offset at which the request is broken.
+// Points checks the structure of a request and counts its data points. An error has the offset at which the request
+// is broken.
 func Points(data []byte) (n int, err *decode.Error) {
 	n, at, reason := points(request, message{data: data, end: len(data)})
 	if reason != 0 {

@@ -13,7 +13,8 @@ var allHopFields = decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf |
 	decode.HopQueueOccupancy | decode.HopIngressTime | decode.HopEgressTime | decode.HopL2IngressIf | decode.HopL2EgressIf |
 	decode.HopTxUtilization | decode.HopBufferID | decode.HopBufferOccupancy
 
-// The values are distinguished by their digits; the expected words were written by hand from the tables of the specifications.
+// The values are distinguished by their digits; the expected words were written by hand from the tables of the
+// specifications.
 func TestAppendBlock(t *testing.T) {
 	h := decode.Hop{
 		Has: allHopFields, NodeID: 0x11111111, IngressIf: 0x2222, EgressIf: 0x3333, Latency: 0x44444444, QueueID: 0x55,

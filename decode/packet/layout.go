@@ -22,8 +22,8 @@ const (
 	// INT2Reversed is INT2 with the bitmap numbered from the least significant bit; the order and the widths of the
 	// items are the same.
 	INT2Reversed
-	// INT2FANT is INT2 with the counts of FANT at bits 9 to 14 (table 2 of Appl. Sci. 15(2), 892), of which bits 12 to 14 have 8
-	// bytes each. They are read by [Plan.ReadCounts], and not by [Plan.Stack].
+	// INT2FANT is INT2 with the counts of FANT at bits 9 to 14 (table 2 of Appl. Sci. 15(2), 892), of which bits 12
+	// to 14 have 8 bytes each. They are read by [Plan.ReadCounts], and not by [Plan.Stack].
 	INT2FANT
 	numLayouts
 )

@@ -215,8 +215,8 @@ func (p *Packet) cooked(data []byte, typeAt, size, end int) {
 	p.network(data, binary.BigEndian.Uint16(data[typeAt:]), size, end)
 }
 
-// Announced reports whether an EtherType is one that frames of switched networks have: IP, ARP, tags, MPLS, LLDP, 802.1X, slow
-// protocols, PPPoE and PTP.
+// Announced reports whether an EtherType is one that frames of switched networks have: IP, ARP, tags, MPLS, LLDP,
+// 802.1X, slow protocols, PPPoE and PTP.
 func Announced(ether uint16) bool {
 	return ether == EtherIPv4 || ether == EtherIPv6 || tagLen(ether) > 0 || BesideIP(ether)
 }

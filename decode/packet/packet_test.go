@@ -211,8 +211,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// A packet of the network ends where its IP header says, but never behind its frame. One inside a report may have been cut
-// by the node that reports.
+// A packet of the network ends where its IP header says, but never behind its frame. One inside a report may have
+// been cut by the node that reports.
 func TestFrameEnd(t *testing.T) {
 	for _, in := range []string{udp4 + udp, ip6 + udp} {
 		data := unhex(t, in)

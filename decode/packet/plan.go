@@ -80,7 +80,8 @@ func Compile(l Layout, bitmap uint16) (p Plan) {
 	return p
 }
 
-// Usual reports whether a block begins with node, level 1 interfaces, latency and queue, and has neither utilisation nor counts.
+// Usual reports whether a block begins with node, level 1 interfaces, latency and queue, and has neither utilisation
+// nor counts.
 func (p *Plan) Usual() bool {
 	const want = decode.HopNodeID | decode.HopIngressIf | decode.HopLatency | decode.HopQueueOccupancy
 	return p.Fields&(want|decode.HopTxUtilization) == want && p.Counts == 0 // items stand in the order of their bits, and these have the first four

@@ -226,8 +226,8 @@ func BenchmarkStack(b *testing.B) {
 	}
 }
 
-// Counts stand behind the other values of a block: what the bitmap asks for, each half of an item by itself. Of a block that was cut those
-// that are whole are read, and all ones are no count.
+// Counts stand behind the other values of a block: what the bitmap asks for, each half of an item by itself. Of a
+// block that was cut those that are whole are read, and all ones are no count.
 func TestReadCounts(t *testing.T) {
 	block := func(words ...uint32) (b []byte) {
 		for _, w := range words {

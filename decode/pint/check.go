@@ -38,8 +38,8 @@ func (s *Scheme) Known(id uint32, hops int) bool {
 	return hops >= 1 && hops <= MaxHops
 }
 
-// Check distinguishes digests of all instances that no path of that many hops can have, with any nodes on it, from those that one
-// can. For one that it finds plausible all other methods are defined.
+// Check distinguishes digests of all instances that no path of that many hops can have, with any nodes on it, from
+// those that one can. For one that it finds plausible all other methods are defined.
 func (s *Scheme) Check(id uint32, hops int, digest uint64) Reason {
 	w := s.Width()
 	switch {

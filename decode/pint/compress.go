@@ -341,8 +341,8 @@ func (l *Levels) Bounds(code uint32) (lo, hi float64) {
 	return lo, hi
 }
 
-// Error returns a bound on the error of one digest of v and its standard deviation, both in the unit of v. Above [Levels.Max] the
-// error is a bias, and has no deviation.
+// Error returns a bound on the error of one digest of v and its standard deviation, both in the unit of v. Above
+// [Levels.Max] the error is a bias, and has no deviation.
 func (l *Levels) Error(v uint64) (largest, deviation float64) {
 	c := l.below(v)
 	if int(c)+1 >= len(l.levels) {

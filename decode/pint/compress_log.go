@@ -13,8 +13,9 @@ const (
 	logOne      = 1 << logFraction
 	expBits     = 24 // bits of the table of powers behind the leading one
 
-	// LogError and ExpError bound |2^Log2(x) - x|/x and |Exp2(y) - 2^y|/2^y, the latter but for the rounding of the result
-	// to an integer. Half of a cell is 2⁻¹¹ of a number or 2⁻¹¹·ln 2 of a power; the rest is the rounding of the entries.
+	// LogError and ExpError bound |2^Log2(x) - x|/x and |Exp2(y) - 2^y|/2^y, the latter but for the rounding of the
+	// result to an integer. Half of a cell is 2⁻¹¹ of a number or 2⁻¹¹·ln 2 of a power; the rest is the rounding of
+	// the entries.
 	LogError = 4.95e-4
 	ExpError = 3.39e-4
 )

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Line computes the utilisation of a link as a switch does: HPCC's (Li et al., SIGCOMM 2019) in the form that PINT gives it
-// in its appendix, averaged in the switch instead of at the sender,
+// Line computes the utilisation of a link as a switch does: HPCC's (Li et al., SIGCOMM 2019) in the form that PINT
+// gives it in its appendix, averaged in the switch instead of at the sender,
 //
 //	U ← (1 - τ/T)·U + τ/T·(qlen/(B·T) + txRate/B)
 //

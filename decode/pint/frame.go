@@ -159,8 +159,8 @@ func AppendMininet(dst []byte, mac uint64, ams uint16) []byte {
 	return binary.BigEndian.AppendUint16(dst, packet.EtherIPv4)
 }
 
-// AppendTofino appends the header of Tofino-PINT, which follows the Ethernet header of type EtherTofino and is followed by
-// IPv4.
+// AppendTofino appends the header of Tofino-PINT, which follows the Ethernet header of type EtherTofino and is
+// followed by IPv4.
 func AppendTofino(dst []byte, digest uint32) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, digest)
 	return binary.BigEndian.AppendUint16(dst, packet.EtherIPv4)

@@ -23,8 +23,8 @@ type HPCC struct {
 
 const hpccUnits = 512 // steps of the utilisation up to 1
 
-// NewHPCC makes the dialect for a base, in the program's experiments 1.05 or 1.01. The smallest base is 1.0005, for digests of
-// 15 bits, the largest 512².
+// NewHPCC makes the dialect for a base, in the program's experiments 1.05 or 1.01. The smallest base is 1.0005, for
+// digests of 15 bits, the largest 512².
 func NewHPCC(base float64) (*HPCC, error) {
 	if !(base >= 1.0005 && base <= hpccUnits*hpccUnits) {
 		return nil, fmt.Errorf("pint: base %v of HPCC-PINT: want 1.0005 to %d", base, hpccUnits*hpccUnits)
@@ -43,8 +43,8 @@ func (h *HPCC) Bits() int { return h.bits }
 // Bytes is the length of the digest in packets, 1 or 2, the lowest byte first.
 func (h *HPCC) Bytes() int { return (h.bits + 7) / 8 }
 
-// Encode returns the digest that a switch makes of a utilisation in parts of UtilizationUnit. Those above the last power have the
-// last digest.
+// Encode returns the digest that a switch makes of a utilisation in parts of UtilizationUnit. Those above the last
+// power have the last digest.
 func (h *HPCC) Encode(v uint64, rnd uint32) uint32 {
 	const step = UtilizationUnit / hpccUnits
 	n := float64(max(1, v/step+min(1, v%step)))

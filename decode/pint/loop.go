@@ -48,8 +48,8 @@ func (l *Loops) Validate() error {
 	return errors.Join(problems...)
 }
 
-// Step is the operation of the switch with that node id on the packet's digest at a hop, counted from 1. It returns the new digest,
-// and true when the switch reports a loop.
+// Step is the operation of the switch with that node id on the packet's digest at a hop, counted from 1. It returns
+// the new digest, and true when the switch reports a loop.
 func (l *Loops) Step(digest uint64, id uint32, hop int, node uint32) (uint64, bool) {
 	own := uint64(l.Hash.hash(l.Hash.key(l.Hash.salt(l.Seed, ofValues), id), node)) >> (32 - l.Bits)
 	stored, count := digest&mask64(l.Bits), digest>>l.Bits

@@ -1,8 +1,8 @@
 package pint
 
-// The dialect of Mininet-PINT, a P4 program for the software switch BMv2. Three variants share one digest: lanes of 8, 4 and
-// 1 bits, here put together to 13 bits with the widest lane on top. Packet ids are IPv4 identifications, hop i receives TTL
-// 256 - i, and the hash is the CRC-32 of the fields one behind the other.
+// The dialect of Mininet-PINT, a P4 program for the software switch BMv2. Three variants share one digest: lanes of
+// 8, 4 and 1 bits, here put together to 13 bits with the widest lane on top. Packet ids are IPv4 identifications, hop
+// i receives TTL 256 - i, and the hash is the CRC-32 of the fields one behind the other.
 //
 // The behaviour of the program counts:
 //   - Half of the packets are Baseline. Hop i replaces the lanes when its hash modulo 1000000 is below 1000000/i. The

@@ -38,7 +38,8 @@ const (
 // Function is the function of the values along the path in a digest of a [PerPacket] query.
 type Function uint8
 
-// The functions of section 4.3. A product of values is the sum of their logarithms, and no value of a switch asks for one.
+// The functions of section 4.3. A product of values is the sum of their logarithms, and no value of a switch asks for
+// one.
 const (
 	Max Function = iota
 	Min

@@ -177,7 +177,8 @@ func TestLargestValueIsUnbiased(t *testing.T) {
 	}
 }
 
-// The smallest value and the sum along the path are unbiased, and a sum is as far from the truth as approximate counting says.
+// The smallest value and the sum along the path are unbiased, and a sum is as far from the truth as approximate
+// counting says.
 func TestFunctionsAreUnbiased(t *testing.T) {
 	rng := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	code, err := NewCode(CodeConfig{Bits: 8, Unit: 1000, Max: 1e8})

@@ -8,8 +8,8 @@ import "math"
 // All logarithms are natural. Where a formula of the paper leaves 0 to 1, as for short paths, the nearest probability is
 // taken; the functions say it.
 
-// Baseline is reservoir sampling: hop i replaces the digest with probability 1/i, so that each hop of the path is left with
-// the same probability.
+// Baseline is reservoir sampling: hop i replaces the digest with probability 1/i, so that each hop of the path is
+// left with the same probability.
 func Baseline(bits int) Config { return Config{Bits: bits, Instances: 1, Tau: 1} }
 
 // XOR has a single layer in which every hop folds its value in with probability p = 1/d.
@@ -34,9 +34,9 @@ func Hybrid(bits, d int) Config {
 // XOR layers. Then τ = ln ln* 𝔡/(1 + ln ln* 𝔡), and ℒ = ln* 𝔡 XOR layers have equal shares. Layer ℓ has p_ℓ =
 // (e↑↑(ℓ-1))/𝔡, at most 1.
 //
-// ln* x counts how often the logarithm is taken until 1 or less is left; e↑↑0 is 1 and e↑↑1 is e. Section 4.2 has ℒ = 1 for
-// d ≤ ⌊e^e⌋ = 15, where the algorithm has two layers from d = 6 on. The algorithm is taken, which needs fewer packets: 15 in the median
-// at k = d = 10 against 18 with one layer. For d = 1 it is Baseline.
+// ln* x counts how often the logarithm is taken until 1 or less is left; e↑↑0 is 1 and e↑↑1 is e. Section 4.2 has ℒ =
+// 1 for d ≤ ⌊e^e⌋ = 15, where the algorithm has two layers from d = 6 on. The algorithm is taken, which needs fewer
+// packets: 15 in the median at k = d = 10 against 18 with one layer. For d = 1 it is Baseline.
 func MultiLayer(bits, d int) Config {
 	left := float64(d) / iteratedLog(float64(d))
 	l := math.Log(iteratedLog(left))

@@ -14,8 +14,8 @@ const MaxLayers = 8
 
 const maxInstances = 8
 
-// Config describes a coding scheme: which hop writes into which packet, and what. Encoders and decoders that have the same Config
-// understand each other.
+// Config describes a coding scheme: which hop writes into which packet, and what. Encoders and decoders that have the
+// same Config understand each other.
 type Config struct {
 	Hash Hash   // how switches hash
 	Seed uint32 // chooses other functions of the same family
@@ -136,8 +136,8 @@ func (s *Scheme) Part(digest uint64, instance int) uint32 {
 	return uint32(digest >> (w * instance) & mask64(w))
 }
 
-// Digest returns the digest after a path, all instances. It is the decoder's view; [Scheme.Write] is the switch's. Hops beyond
-// MaxHops do not write.
+// Digest returns the digest after a path, all instances. It is the decoder's view; [Scheme.Write] is the switch's.
+// Hops beyond MaxHops do not write.
 func (s *Scheme) Digest(id uint32, path []uint32) uint64 {
 	var digest uint64
 	for n := range s.Instances() {

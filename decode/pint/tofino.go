@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// The dialect of Tofino-PINT, a P4 program for the Tofino switch with a digest of 32 bits in a header of its own. Packet ids are
-// IPv4 identifications, the hop number is 255 less the TTL that leaves the switch.
+// The dialect of Tofino-PINT, a P4 program for the Tofino switch with a digest of 32 bits in a header of its own.
+// Packet ids are IPv4 identifications, the hop number is 255 less the TTL that leaves the switch.
 //
 // The behaviour of the program counts:
 //   - Half of the packets are Baseline, by 16 bits of the hardware's CRC-32 of the id; which 16 is not established.

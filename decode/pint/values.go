@@ -2,8 +2,8 @@ package pint
 
 import "math/bits"
 
-// Value returns the contribution to the digest of a switch with that value (for path tracing, its node id). The digest is the XOR of
-// the contributions of all writers.
+// Value returns the contribution to the digest of a switch with that value (for path tracing, its node id). The
+// digest is the XOR of the contributions of all writers.
 func (s *Scheme) Value(p *Packet, role Role, value uint32) uint32 {
 	switch s.dialect {
 	case mininet:

@@ -38,7 +38,8 @@ func (o *object) hex64(key string, v uint64) {
 	o.hex(key, b[:]...)
 }
 
-// nodeMember is a member of a hop of IOAM or IFA. Its value is that of a bit of Hop.Has, or of IOAMNode.Has behind ofNode.
+// nodeMember is a member of a hop of IOAM or IFA. Its value is that of a bit of Hop.Has, or of IOAMNode.Has behind
+// ofNode.
 type nodeMember struct {
 	key    string
 	bit    uint8

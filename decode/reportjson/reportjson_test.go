@@ -383,8 +383,9 @@ func TestAppendAgreesWithEncodingJSON(t *testing.T) {
 	}
 }
 
-// TestAppendPrintedASCII: no byte that a packet has comes out as it is, in whichever field it stands. The command that prints
-// reports without another look at their bytes relies on it. Fields are found by reflection, so that new ones are covered; names are of this program.
+// TestAppendPrintedASCII: no byte that a packet has comes out as it is, in whichever field it stands. The command
+// that prints reports without another look at their bytes relies on it. Fields are found by reflection, so that new
+// ones are covered; names are of this program.
 func TestAppendPrintedASCII(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))

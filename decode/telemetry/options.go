@@ -25,8 +25,8 @@ type Options struct {
 	HostINT bool
 	// NoSinkID: HostINT without the 4 bytes of sink node id that follow the fixed header under NProto 4.
 	NoSinkID bool
-	// ZeroToEnd: a Report Length of 0 in 2.0, with RepType 1, means up to the end of the datagram (laofan13/P4-INT). Without
-	// the option no such report can have that length.
+	// ZeroToEnd: a Report Length of 0 in 2.0, with RepType 1, means up to the end of the datagram (laofan13/P4-INT).
+	// Without the option no such report can have that length.
 	ZeroToEnd bool
 	// ShortToEnd: accept a Report Length of 0xFF in 2.0 with less than 255 words left.
 	ShortToEnd bool
@@ -38,6 +38,6 @@ type Options struct {
 	Unflagged bool
 }
 
-// MaxReports is the number of reports of one datagram that are read. More than fit into a jumbo frame with anything in them are an
-// attempt to exhaust memory.
+// MaxReports is the number of reports of one datagram that are read. More than fit into a jumbo frame with anything
+// in them are an attempt to exhaust memory.
 const MaxReports = 1024

@@ -17,7 +17,8 @@ func readOne(data []byte) *decode.Report {
 	return &r
 }
 
-// TestProbes holds that counts of probes come back as they were sent, and that what is not written like them stays data of a domain.
+// TestProbes holds that counts of probes come back as they were sent, and that what is not written like them stays
+// data of a domain.
 func TestProbes(t *testing.T) {
 	good := append(Append20(AppendGroup(nil, 0, 300, 3), &Header{Inner: InnerIPv4, Probes: &probesSent}, 28), make([]byte, 28)...)
 	r := readOne(good)

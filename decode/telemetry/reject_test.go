@@ -222,7 +222,8 @@ func TestCutGroup(t *testing.T) {
 	}
 }
 
-// What there is of a header that was cut can be enough to reject it. The rest of the group follows as far as it can be found.
+// What there is of a header that was cut can be enough to reject it. The rest of the group follows as far as it can
+// be found.
 func TestCutReject(t *testing.T) {
 	const group = "20000001 00000007 "
 	for _, c := range []struct {

@@ -46,8 +46,8 @@ type Statement struct {
 	Text     string `json:"text"`
 }
 
-// alternatives reports whether the elements that may be named cannot be distinguished. Where as many things happen as are named, each
-// has to be in the list.
+// alternatives reports whether the elements that may be named cannot be distinguished. Where as many things happen as
+// are named, each has to be in the list.
 func (s *Scenario) alternatives() bool { return len(s.truth) > max(len(s.faults), 1) }
 
 // severityRight reports whether the severity is that of the truth.
@@ -211,8 +211,8 @@ func (j *judge) outcome(seed uint64) *Outcome {
 	return o
 }
 
-// acceptable reports whether a finding names an element that may be named. Of a link either of its interfaces, too, and of an interface
-// the link behind it.
+// acceptable reports whether a finding names an element that may be named. Of a link either of its interfaces, too,
+// and of an interface the link behind it.
 func (j *judge) acceptable(f *inference.Finding) bool {
 	for i := range j.x.s.truth {
 		if j.names(f, &j.x.s.truth[i]) {
@@ -282,8 +282,8 @@ func (j *judge) names(f *inference.Finding, t *truth) bool {
 	return false
 }
 
-// isLink reports whether an element is the link that a port leads over. Where nodes have several, its interfaces have to agree as far
-// as they are named, and one of them has to be named.
+// isLink reports whether an element is the link that a port leads over. Where nodes have several, its interfaces have
+// to agree as far as they are named, and one of them has to be named.
 func (j *judge) isLink(e inference.Element, port int) bool {
 	n := j.x.net
 	p := &n.ports[port]
@@ -298,7 +298,8 @@ func (j *judge) isLink(e inference.Element, port int) bool {
 	return e.EgressIf != 0 || e.PeerIf != 0 || j.x.s.shape.lag == 1
 }
 
-// bundle reports whether a finding names all lines between two nodes where one of them may be named: neither right nor false.
+// bundle reports whether a finding names all lines between two nodes where one of them may be named: neither right
+// nor false.
 func (j *judge) bundle(f *inference.Finding) bool {
 	n, e := j.x.net, f.Element
 	return e.Kind == inference.LinkElement && e.EgressIf == 0 && e.PeerIf == 0 && slices.ContainsFunc(j.x.s.truth, func(t truth) bool {

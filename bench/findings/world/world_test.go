@@ -10,7 +10,8 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// Packets that come now and then meet the work that queueing theory says, at gaps that are shorter and longer than a queue remembers.
+// Packets that come now and then meet the work that queueing theory says, at gaps that are shorter and longer than a
+// queue remembers.
 func TestQueueWaitsAsTheorySays(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, load := range []float64{.3, .5, .8, .9} {

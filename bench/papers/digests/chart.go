@@ -31,8 +31,8 @@ type Series struct {
 	dashed bool // published, not ours
 }
 
-// okabe are the colors of M. Okabe and K. Ito, "Color Universal Design", 2008: distinguishable with any kind of sight. Their yellow
-// is darker here, and there is a grey.
+// okabe are the colors of M. Okabe and K. Ito, "Color Universal Design", 2008: distinguishable with any kind of
+// sight. Their yellow is darker here, and there is a grey.
 var okabe = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#a8a100", "#999999"}
 
 const (

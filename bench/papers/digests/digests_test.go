@@ -63,7 +63,8 @@ func TestCoding(t *testing.T) {
 	}
 }
 
-// TestSpray finds nearly all paths of sprayed flows, and no ghosts. The seed is fixed, so that the runs are always the same.
+// TestSpray finds nearly all paths of sprayed flows, and no ghosts. The seed is fixed, so that the runs are always
+// the same.
 func TestSpray(t *testing.T) {
 	tree, err := topo.FatTree(8)
 	if err != nil {

@@ -21,8 +21,8 @@ const (
 	touchedShare = 0.3
 )
 
-// errors measures how often paths are wrong where the map is. Where only some rows are asked for, they are the same ones as among
-// all.
+// errors measures how often paths are wrong where the map is. Where only some rows are asked for, they are the same
+// ones as among all.
 func (b *bench) errors() error {
 	kdl, err := readNetwork("Kentucky Datalink", "kdl.txt")
 	if err != nil {

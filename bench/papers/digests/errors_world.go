@@ -75,7 +75,8 @@ func hopsFrom(peers [][]int32, to int32) []uint8 {
 	return d
 }
 
-// shortest draws a shortest path of two nodes or more, each next hop evenly. It is nil if they are too far from each other.
+// shortest draws a shortest path of two nodes or more, each next hop evenly. It is nil if they are too far from each
+// other.
 func (w *errorWorld) shortest(r *rand.Rand, from, to int32) []int32 {
 	d := w.distances(to)
 	if d[from] == 0 || d[from] >= 62 {

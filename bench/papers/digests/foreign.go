@@ -14,7 +14,8 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// question is a number of flows of which a foreign program decodes the digests. Its answer names a path for each, or none.
+// question is a number of flows of which a foreign program decodes the digests. Its answer names a path for each, or
+// none.
 type question struct {
 	harness.Question
 	network *network
@@ -49,7 +50,8 @@ type pathsText struct {
 	Paths [][]uint32 `json:"paths"` // by flow; null for a path that the digests do not decide
 }
 
-// questions makes flows of the networks of figure 10, with as many packets as nearly decide a path, decide most, and decide all.
+// questions makes flows of the networks of figure 10, with as many packets as nearly decide a path, decide most, and
+// decide all.
 func questions(o Options, seconds float64) (list []*question, err error) {
 	kdl, err := readNetwork("Kentucky Datalink", "kdl.txt")
 	if err != nil {
