@@ -32,7 +32,7 @@ var latencies = []struct {
 //
 // The sketch is off from the result of all codes together by at most a tenth, on average. At the tail it is off by less
 // than half the error of the larger [kll.Tiny]. Measured are at most 7.3 % for 8 bits, with a deviation of 0.4 % from
-// test to test, and 11 ± 1 % for wider codes.
+// test to test. For wider codes they are 11 ± 1 %.
 func TestSketchesAgainstAllCodes(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))

@@ -42,8 +42,8 @@
 // Two findings can have a cause in common although they are at different places. Each such step needs a fact of the
 // network. The node behind an interface is learnt from the paths of flows ([Map]). A path change lists the hops that
 // flows moved to. Packets of one flow are seen in one place and in another. Coincidence in time alone suffices in two
-// cases. An exporter that is no node of the network, such as a host that sends probes, joins a change of paths if it
-// fell silent then. So does a flow that is seen at one node alone and changes its way at that moment.
+// cases. An exporter outside the network, such as a host that sends probes, joins a change of paths if it fell silent
+// then. So does a flow that is seen at one node alone and changes its way at that moment.
 //
 // The direction of packets decides what follows from a place where they queue or get lost. Behind it they are fewer as
 // long as that lasts, whenever that shows, and those that waited come together and wait once more. Before it, where

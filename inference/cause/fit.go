@@ -175,7 +175,7 @@ func tidy(fits []Fit) []Fit {
 	return slices.CompactFunc(fits, func(a, b Fit) bool { return a.Element == b.Element })
 }
 
-// both returns the elements of both lists, with the sum of their misfits.
+// both returns the elements that are in both lists, with the sum of their misfits.
 func both(a, b []Fit, more float64) []Fit {
 	var out []Fit
 	for len(a) > 0 && len(b) > 0 {

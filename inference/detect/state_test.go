@@ -113,9 +113,10 @@ func TestConstant(t *testing.T) {
 	}
 }
 
-// TestSensitivity holds that the share of windows with a false finding is the requested one within a factor of three,
-// if enough of them can be counted here. The program bench/findings counts more. At 20 and more expected findings, a
-// third or three times as many have a probability below one in 10,000. The counts are those of a fixed seed.
+// TestSensitivity holds that the share of windows with a false finding is the requested one within a factor of three.
+// It covers shares with enough findings to count here. The program bench/findings counts more. At 20 and more expected
+// findings, a third or three times as many have a probability below one in 10,000. The counts are those of a fixed
+// seed.
 func TestSensitivity(t *testing.T) {
 	const hops, windows = 24, 6000
 	for _, share := range []float64{1e-4} {

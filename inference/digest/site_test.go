@@ -89,8 +89,8 @@ func unbased(t *testing.T, base uint32, windows []inference.Window, flows []infe
 	}
 }
 
-// All values of digests are published for the nodes of their site. Paths, their changes, mixtures, values of hops and
-// errors of the map are those of a network of no site, with the site before each node.
+// All values of digests are published for the nodes of their site: paths, their changes, mixtures, values of hops and
+// errors of the map. They are those of a network of no site, with the site before each node.
 func TestDigestsOfASite(t *testing.T) {
 	const base = 7 << 24
 	run := func(base uint32) (windows []inference.Window, flows []inference.FlowStats) {

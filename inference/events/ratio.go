@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/inference/loss"
 )
 
-// lossHistory is the state of a subject that can lose a share of its items: an exporter of its reports, or an interface
-// of its packets.
+// lossHistory is the state of a subject that can lose a share of its items. An exporter loses reports, and an interface
+// packets.
 type lossHistory struct {
 	scales [lossScales]numbers
 	before [lossLast]uint64 // reports in the windows before, the last one first
@@ -107,8 +107,8 @@ func judgeRatio(j *subject.Journal, e *lossHistory, t *ratioTest, lost int64, re
 	}
 }
 
-// judgeEnd ends the finding of a loss when the loss is shown to be well below the found one, or below the limit if that
-// is more.
+// judgeEnd ends the finding of a loss when the loss is shown to be low enough. It is well below the found one, or below
+// the limit if that is more.
 func judgeEnd(j *subject.Journal, e *lossHistory, t *ratioTest, lost int64, reports, among uint64) {
 	theta := max(t.limit, 1e-9)
 	if e.silent++; reports > 0 || lost != 0 {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Fetch reads records of the log again, at the given ascending offsets, and passes those that the log still has to
-// handle. The function may not keep them. An error means that the log cannot be read at present.
+// Fetch reads records of the log again, at the given ascending offsets. It passes the records that are still in the log
+// to handle, which may not keep them. An error means that the log cannot be read at present.
 type Fetch func(offsets []int64, handle func(*Record)) error
 
 // FetchError is the error of records of a window that could not be read again. The reader of the log goes on from an

@@ -176,8 +176,9 @@ func (m *Model) begin(e *evidence, ingress, egress uint16) *walk {
 	return w
 }
 
-// likely lists the nodes that explain most of the digests that a hop wrote alone, of a set if there is one, the best
-// ones first. Nodes that explain less than floor are left out, unless the best one does not explain twice as much.
+// likely lists the nodes that explain most of the digests that a hop wrote alone, the best ones first. They are of a
+// set if there is one. Nodes that explain less than floor are left out, unless the best one does not explain twice as
+// much.
 func (m *Model) likely(e *evidence, h, most int, floor float64, set []int32) []uint16 {
 	counts := m.support(e, h, nil)
 	var list []uint16

@@ -109,8 +109,7 @@ func TestWaitInWindows(t *testing.T) {
 	}
 }
 
-// If a number comes late by half of the wait or more, the wait becomes at least twice as much, rounded up to a power of
-// two.
+// If a number comes late by half of the wait or more, the wait becomes the power of two of at least twice its lateness.
 func TestWaitWidens(t *testing.T) {
 	for behind, want := range map[uint32]uint32{least/2 - 1: least, least / 2: least, least/2 + 1: 2 * least, least - 1: 2 * least} {
 		m := waitingRoom()

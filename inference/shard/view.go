@@ -13,10 +13,10 @@ import (
 // A packet of the network that is captured on several links of its way comes with a longer list of hops each time: its
 // views. They are one packet, whose hops count once, in whatever order the views come and whatever comes between them.
 //
-// A view belongs to the oldest packet of its flow with the same identification that has not been seen at that place
-// (number of hops, TTL). One of the two lists of hops is contained in the other in one piece, with all values. Where
-// packets differ in nothing, as many count as were seen at one place. A second view at the same place is the same
-// packet only if identifications, or the times in hops, differ between packets of the flow.
+// A view belongs to the oldest packet of its flow with the same identification that was not seen at that place (number
+// of hops, TTL). One of the two lists of hops is contained in the other in one piece, with all values. Where packets
+// differ in nothing, as many count as were seen at one place. A second view at the same place is the same packet only
+// if identifications, or the times in hops, differ between packets of the flow.
 const (
 	// viewsWithin is how long the views of a packet come, in ns.
 	viewsWithin = 1e9

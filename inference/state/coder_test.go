@@ -80,7 +80,7 @@ func example() *noun {
 	}
 }
 
-// An encoding is decoded to the same, and is refused wherever it is cut, unless the cut is in a part that has no length
+// An encoding is decoded to the same. It is refused wherever it is cut, unless the cut is in a part that has no length
 // of its own.
 func TestCoder(t *testing.T) {
 	want := example()

@@ -12,7 +12,7 @@
 //
 // Switches and this package compute the same hashes. Digests of b bits of one writer, or of several of which all others
 // are certain, are equations for one node. A wrong node solves n of them with a probability of 2⁻ᵇⁿ. A flow with more
-// than one unexplained equation in a hundred is no witness: it takes several paths, changes its path, or its digests
+// than one unexplained equation in a hundred is no witness. It takes several paths, changes its path, or its digests
 // are forged. Beyond that it takes
 //   - for an id: all equations of the hop, of 32 bits at least. An id of the whole range fits them by chance with a
 //     probability of at most 2⁻¹². No other id fits as well,

@@ -10,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
-// BenchmarkAdd measures the time of a code in batches of 16, while a sketch fills up to n of them, beside that of a KLL
-// sketch.
+// BenchmarkAdd measures the time of a code in batches of 16, while a sketch fills up to n of them. A KLL sketch is
+// measured beside.
 func BenchmarkAdd(b *testing.B) {
 	g := rand.New(rand.NewPCG(1, 1))
 	v := make([]uint16, 1<<14)

@@ -1,6 +1,6 @@
-// Package roster is a topic of a fleet. It has the settings that all members have in common, the list of members, and
-// the counts of each. It is pure. Records go in, in the order of their offsets, and members and the ledger of the fleet
-// come out.
+// Package roster holds the topic of a fleet that describes its members. It has the settings that all members have in
+// common, the list of members, and the counts of each. It is pure. Records go in, in the order of their offsets, and
+// members and the ledger of the fleet come out.
 package roster
 
 import (
