@@ -31,6 +31,7 @@ type Options struct {
 	Limit      time.Duration // for one run of one algorithm; 0 for 10 s
 	Topologies string        // directory with graphs/, demands/ and index.csv; rows that need it are left out if empty
 	Tables     []string      // only those whose title has one of these in it; all if empty
+	Printed    *bool         // set once a table is printed; may be nil
 	quick      bool          // the first rows of each table, which are the small ones
 }
 

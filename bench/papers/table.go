@@ -16,6 +16,9 @@ func (o Options) table(w io.Writer, title string, fill func(t io.Writer) error) 
 	if len(o.Tables) > 0 && !slices.ContainsFunc(o.Tables, func(part string) bool { return strings.Contains(title, part) }) {
 		return nil
 	}
+	if o.Printed != nil {
+		*o.Printed = true
+	}
 	if _, err := fmt.Fprintln(w, title); err != nil {
 		return err
 	}

@@ -130,6 +130,8 @@ It passes the checks that ours pass, and stands in the same table. ` + algorithm
 					return out.write(c, &o.Seed, func(w io.Writer) error { return papers.ForeignTable(c.Context(), w, p, args, o) })
 				})
 			}
+			printed := false
+			o.Printed = &printed
 			return out.write(c, &o.Seed, func(w io.Writer) error {
 				for _, t := range papers.Families {
 					if len(args) > 0 && !slices.Contains(args, t.Name) {
@@ -141,6 +143,9 @@ It passes the checks that ours pass, and stands in the same table. ` + algorithm
 					if err != nil {
 						return fmt.Errorf("%s: %w", t.Name, err)
 					}
+				}
+				if len(o.Tables) > 0 && !printed {
+					return cli.Usagef("--table: no title of a table has %s", strings.Join(o.Tables, ", nor "))
 				}
 				return nil
 			})

@@ -71,7 +71,7 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"nonsense", "--nonsense", "help nonsense", "help pint nonsense", "completion nonsense", "completion bash nonsense",
 		"agent x", "agent --format xml",
 		"pipeline x", "pipeline --flows 0", "pipeline --format xml",
-		"planner nonsense", "planner --time-limit 0s", "planner --topologies nowhere", "planner --topologies text",
+		"planner nonsense", "planner --table nothing", "planner --time-limit 0s", "planner --topologies nowhere", "planner --topologies text",
 		"planner --algorithm no-such-program", "planner --write-instances text",
 		"pint --algorithm no-such-program", "pint --write-instances text", "pint --algorithm true --figure 5",
 		"findings --algorithm no-such-program", "findings --write-instances text --hops 1", "findings ports --algorithm true", "findings --algorithm true --time-limit 0s",

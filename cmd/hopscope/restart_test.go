@@ -35,8 +35,8 @@ influx: {enabled: true, url: %q, org: %q, bucket: %q, token_env: HOPSCOPE_TEST_T
 log: {level: info, format: json}
 `, to, server.URL, server.Org, server.Bucket, spool))
 
-	const hops = 5
-	gen, err := traffic.New(traffic.Config{Seed: 3, Flows: 50, Hops: hops, Exporters: 4, Bytes: 200})
+	const hops, exporters = 5, 4
+	gen, err := traffic.New(traffic.Config{Seed: 3, Flows: 50, Hops: hops, Exporters: exporters, Bytes: 200})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,17 @@ log: {level: info, format: json}
 	}()
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	time.Sleep(time.Second) // until the first windows know the exporters
+	// What is lost before a window has the exporters cannot be known.
+	known := fmt.Sprintf(`from(bucket: %q) |> range(start: -1h) |> filter(fn: (r) => r._measurement == "exporter")`, server.Bucket)
+	if !testkit.Await(func() bool {
+		seen := map[string]bool{}
+		for _, row := range server.MustQuery(known) {
+			seen[fmt.Sprint(row["exporter"], row["node"], row["hw_id"])] = true
+		}
+		return len(seen) == exporters
+	}) {
+		t.Fatal("no window has all exporters")
+	}
 	const kills = 10
 	for i := range kills + 1 {
 		time.Sleep(time.Duration(rng.IntN(900)) * time.Millisecond)

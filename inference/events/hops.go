@@ -3,6 +3,7 @@ package events
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -98,10 +99,7 @@ func hopConfig(j *subject.Journal, w *inference.Window) detect.Config {
 	if length < time.Millisecond || length > time.Hour {
 		length = 10 * time.Second
 	}
-	watched := 1
-	for watched < j.Stats.Watched+j.Stats.Links+j.Stats.Paths+j.Judged() {
-		watched *= 2
-	}
+	watched := 1 << bits.Len(uint(max(j.Stats.Watched+j.Stats.Links+j.Stats.Paths+j.Judged()-1, 0))) // the next power of two
 	return detect.Config{
 		Window: length, MinCount: j.Cfg.MinRecords, Grave: j.Cfg.Critical, Warmup: j.Cfg.Warmup, Adopt: j.Cfg.LearnAfter, EndAfter: j.Cfg.EndAfter,
 		Share: j.Cfg.FalseShare(watched, length),

@@ -2,6 +2,7 @@ package events
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/hopscope/hopscope/inference"
@@ -46,13 +47,17 @@ func (d *Detector) code(sc *state.Coder) {
 	c := &subject.Coder{Coder: sc, Journal: d.journal, Version: sc.Version(oldestVersion, stateVersion)}
 	subject.Number(c, &c.Windows)
 	subject.Number(c, &c.ID)
-	subject.Number(c, &c.Stats.Hops)
+	count := func(n *int) {
+		subject.Number(c, n)
+		c.Check("number of subjects", *n >= 0 && *n <= math.MaxInt32)
+	}
+	count(&c.Stats.Hops)
 	if c.Version >= 3 {
-		subject.Number(c, &c.Stats.Watched)
-		subject.Number(c, &c.Stats.Links)
+		count(&c.Stats.Watched)
+		count(&c.Stats.Links)
 	}
 	if c.Version >= 13 {
-		subject.Number(c, &c.Stats.Paths)
+		count(&c.Stats.Paths)
 		subject.Number(c, &c.Stats.PathsRefused)
 	}
 	subject.Number(c, &c.Stats.HopsRefused)

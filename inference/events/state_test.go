@@ -146,6 +146,13 @@ func TestStateRefused(t *testing.T) {
 		t.Errorf("a negative count is found at byte %d, want %d", e.Offset, 1+10*8)
 	}
 	refused("a count that nothing follows", number(1+10*8, math.MaxInt64), nil)
+	for i, what := range []string{"hops", "statistics", "links", "paths"} {
+		for _, n := range []uint64{1 << 62, math.MaxUint64} {
+			if at := 1 + (2+i)*8; refused(what, number(at, n), state.ErrRange).Offset != at {
+				t.Errorf("%d %s are not refused where they stand", int64(n), what)
+			}
+		}
+	}
 	refused("no window came yet", number(1, 0), state.ErrRange)
 	refused("no finding started yet", number(1+8, 0), state.ErrRange)
 

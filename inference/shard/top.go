@@ -225,7 +225,7 @@ func (s *State) cutTop(p *window.Partial) {
 			x.Flow = top.part.Key
 			p.AddSights(x)
 		}
-		p.TakeFlow(&top.part)
+		p.MoveFlow(&top.part)
 		top.forget()
 		top.f.inWindow = 0 // marks it as reported
 	}

@@ -133,9 +133,9 @@ func compareBusiest(a, b *FlowPart) int {
 // AddFlow adds a candidate for the busiest flows, as [FlowPart.Merge] does.
 func (p *Partial) AddFlow(f *FlowPart) { flowKind.put(p, f) }
 
-// TakeFlow is AddFlow of the content of f, without a copy if p does not list the flow yet. Then f is empty, and has
+// MoveFlow is AddFlow of the content of f, without a copy if p does not list the flow yet. Then f is empty, and has
 // other memory.
-func (p *Partial) TakeFlow(f *FlowPart) {
+func (p *Partial) MoveFlow(f *FlowPart) {
 	t := &p.flows
 	if _, known := t.index[f.Key]; known || p.most != nil && !flowKind.room(p, t, f) {
 		p.AddFlow(f)
