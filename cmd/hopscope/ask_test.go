@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -85,7 +86,8 @@ func TestAsk(t *testing.T) {
 
 // TestAskFindings asks a page that knows of one open finding and one that ended.
 func TestAskFindings(t *testing.T) {
-	page, err := web.New(web.DefaultConfig(), web.Deps{Status: func() web.Status { return web.Status{} }, Ledger: func() []sink.Balance { return nil }})
+	var coverage atomic.Pointer[inference.Coverage]
+	page, err := web.New(web.DefaultConfig(), web.Deps{Status: func() web.Status { return web.Status{Coverage: coverage.Load()} }, Ledger: func() []sink.Balance { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,6 +106,10 @@ func TestAskFindings(t *testing.T) {
 	const none = "Nothing is wrong that hopscope knows of.\n"
 	if got := ask(); got != none {
 		t.Errorf("without findings: %q", got)
+	}
+	coverage.Store(&inference.Coverage{Seen: 100, Young: 100, Warmup: 15})
+	if got, want := ask(), "Nothing is wrong that hopscope knows of: 100 hops seen, 0 judged: 100 had fewer than 15 windows to learn from.\n"; got != want {
+		t.Errorf("without findings, and nothing judged: %q, want %q", got, want)
 	}
 	at := time.Unix(1_800_000_000, 0).UnixNano()
 	found := []inference.Finding{

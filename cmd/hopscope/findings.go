@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -89,7 +90,7 @@ muted.`,
 			got.Ended = nil
 		}
 		if len(got.Open) == 0 {
-			fmt.Fprintln(w, "Nothing is wrong that hopscope knows of.")
+			fmt.Fprintf(w, "Nothing is wrong that hopscope knows of%s.\n", coverageText(c.Context(), &a))
 		}
 		if len(got.Open)+len(got.Ended) == 0 {
 			return nil
@@ -101,6 +102,19 @@ muted.`,
 	}
 	c.AddCommand(ackCommand(), acceptCommand(), muteCommand(), unmuteCommand(), testAlertCommand())
 	return c
+}
+
+// coverageText returns how much of the last window was judged, behind a colon. It is empty where that is not known, such
+// as at a console.
+func coverageText(ctx context.Context, a *asker) string {
+	var status struct{ Judged struct{ Text string } }
+	if err := a.Into(ctx, "/api/status", &status); err != nil {
+		return ": how much was judged is not known (" + err.Error() + ")"
+	}
+	if status.Judged.Text == "" {
+		return ""
+	}
+	return ": " + status.Judged.Text
 }
 
 // failOnFindings returns an error if one of the open findings counts for a check (see [ask.Unattended]).
