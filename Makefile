@@ -81,14 +81,15 @@ PACKAGES ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 4 ? 4 : n)))
 servers: ## install what the tests need; with CHECK=1, what make check needs beside
 	@$(MAKE) --no-print-directory -j4 $(if $(CHECK),influxdb2 promtool alertmanager tshark) influxdb kafka python browser namespaces
 
-test: servers ## install what the tests need and run them all
+# Without CHECK, it is what a newcomer waits for: no long tests, fewer rounds, and no symbols for debuggers in what is linked.
+test: servers ## install what the tests need and run all but the long ones, which make check runs
 ifdef CHECK
 	@failed=; \
 	$(GO) test $(COUNT) -vet=off -p $(PACKAGES) -race -tags check -timeout $(TIMEOUT) $(RACED) || failed=1; \
 	$(PURE) test $(COUNT) -vet=off -p $(PACKAGES) -tags check -parallel 4 -timeout $(TIMEOUT) $(OTHERS) || failed=1; \
 	test -z "$$failed"
 else
-	$(PURE) test -vet=off -p $(PACKAGES) -parallel 4 -timeout $(TIMEOUT) ./...
+	$(PURE) test -short -vet=off -ldflags=-w -p $(PACKAGES) -parallel 4 -timeout $(TIMEOUT) ./...
 endif
 
 race: servers ## the tests of everything that runs concurrently, under the race detector

@@ -81,7 +81,7 @@ build_v2() {
 }
 
 build_v1() {
-	GOBIN=$PWD GOFLAGS=-trimpath go install -buildvcs=false -ldflags "-s -w -X main.version=$1" \
+	CGO_ENABLED=0 GOBIN=$PWD GOFLAGS=-trimpath go install -buildvcs=false -ldflags "-s -w -X main.version=$1" \
 		"github.com/influxdata/influxdb/cmd/influxd@v$1"
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/internal/servertest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -111,6 +112,7 @@ func stored(server *servertest.Influx, measurement, field string) (sum int64) {
 // TestClockSetWhileStoring sets the wall clock of a collector that writes to a real server, back within corrections, back
 // beyond them, and forward. What the server counts is what was sent, whatever the clock did, and the ledger knows it.
 func TestClockSetWhileStoring(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	servertest.EachInflux(t, func(t *testing.T, server *servertest.Influx) {
 		for _, tt := range []struct {

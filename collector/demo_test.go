@@ -56,6 +56,7 @@ func (k lastStates) WriteWindow(_ context.Context, w *sink.Window) error {
 // loses reports and the one that falls silent are found, and no other exporter is ever critical. At the end no finding
 // is open.
 func TestDemoRecovers(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	emulated, err := scenario.PINTDemo()
 	if err != nil {

@@ -10,11 +10,13 @@ import (
 
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/internal/servertest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // TestTwoCollectorsOneBucket lets two collectors count at the same time into one bucket. Under two names the store holds all that
 // both counted, and neither has a problem to report. Under one name each learns of the other.
 func TestTwoCollectorsOneBucket(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	servertest.EachInflux(t, func(t *testing.T, server *servertest.Influx) {
 		for _, names := range [][2]string{{"left", "right"}, {"same", "same"}} {
@@ -63,6 +65,7 @@ func TestTwoCollectorsOneBucket(t *testing.T) {
 
 // A run that follows another one under its name is no rival of it.
 func TestRestartIsNoRival(t *testing.T) {
+	testkit.Long(t)
 	server := servertest.StartInflux(t, servertest.InfluxVersions[0])
 	log := &logLines{}
 	for range 2 {

@@ -23,6 +23,7 @@ import (
 // writes. When it is back, every window's point is there exactly once: what it holds is what the Parquet files hold.
 // The outage lasts as long as HOPSCOPE_SOAK says.
 func TestStoreAwayAndKilled(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	outage := soak(t)
 	servertest.EachInflux(t, func(t *testing.T, server *servertest.Influx) {

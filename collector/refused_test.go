@@ -13,6 +13,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/internal/servertest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -20,6 +21,7 @@ import (
 // and takes the others. The ledger counts that by series, equal to the server's own count. No report of such a window
 // counts as stored, and the collector is not ready.
 func TestPointsRefusedByServer(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	servertest.EachInflux(t, func(t *testing.T, server *servertest.Influx) {
 		theirs := fmt.Sprintf("hop,node=theirs count=0.5 %d\n", time.Now().UnixNano())

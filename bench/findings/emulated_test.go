@@ -12,6 +12,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/loss"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
@@ -64,6 +65,7 @@ func (c *comparison) suffices(from, to uint32, before int) bool {
 // not to do the same. Of 1 % and of a flow that is always enough. Of 0.1 % it depends on the flows that cross the
 // link: about 8 lost of 15,000. The seeds are fixed, so that this holds or does not.
 func TestEmulatedLossesAreFound(t *testing.T) {
+	testkit.Long(t)
 	names := []string{"gray-failure-1", "gray-failure-0.1", "black-hole"}
 	enough := 0
 	for seed := uint64(3); seed <= 5; seed++ {
@@ -115,6 +117,7 @@ func TestEmulatedLossesAreFound(t *testing.T) {
 // Causes of faults name the element, and few others are published: a bound for several seeds together that nothing
 // was tuned to. It is below what a table of many seeds shows, as a few faults show little.
 func TestEmulatedCauses(t *testing.T) {
+	testkit.Long(t)
 	happened, found, causes, right := 0, 0, 0, 0
 	for seed := uint64(9001); seed <= 9003; seed++ {
 		e := NewEmulation(seed)

@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // A direction of a link that becomes slower is found by the times that both ends report. The finding names it, and
 // the node that packets leave. Before that, no link is published.
 func TestEmulatedLinkDirection(t *testing.T) {
+	testkit.Long(t)
 	for seed := uint64(21); seed <= 24; seed++ {
 		e := NewEmulation(seed)
 		e.Names, e.Quiet, e.Pause = []string{"asymmetric-latency"}, 100*time.Second, 10*time.Second

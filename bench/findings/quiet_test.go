@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
@@ -13,6 +14,7 @@ import (
 // other, and flows come and go. Windows of a second have none, one or a few of their packets. Nothing of that is
 // published.
 func TestQuietNetworkReportsNothing(t *testing.T) {
+	testkit.Long(t)
 	for _, c := range []struct {
 		packets float64 // a second, over 80 interfaces
 		seed    uint64

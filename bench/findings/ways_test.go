@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/inference/cause"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // TestWays holds that the table of ways and the command that counts it agree. Some faults with the first seed of the
 // table have only ways of the table, and the frequent ones have shares like its own.
 func TestWays(t *testing.T) {
+	testkit.Long(t)
 	var c wayCounts
 	if err := c.emulated(t.Context(), 501, []string{"congested-line", "cut-rate", "link-down", "deny-flows", "slow-switch", "silence-reports", "gray-failure-1"}); err != nil {
 		t.Fatal(err)

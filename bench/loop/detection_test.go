@@ -6,10 +6,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // A link that fails is suspected within two cycles by ours, and no other one is; the same seed gives the same table.
 func TestDetection(t *testing.T) {
+	testkit.Long(t)
 	o := DefaultOptions()
 	o.Seed, o.Faults, o.Quiet, o.pause = 3, []string{"link-down"}, 75*time.Second, 5*time.Second
 	one, err := runDetection(t.Context(), o)

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/bench/harness"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // The example suspects a link that fails, and no other; a program that gives no suspects finds nothing, and the table
 // says why.
 func TestForeign(t *testing.T) {
+	testkit.Long(t)
 	python, err := filepath.Abs("../../.cache/python/bin/python")
 	if err != nil {
 		t.Fatal(err)

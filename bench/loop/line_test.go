@@ -18,6 +18,7 @@ import (
 // its evidence. The dead line explains flows on other paths, drops where it ends, and times of the remaining packets.
 // Soon after its end none is. The gate has the seeds that failed once, and others.
 func TestOneDeadLine(t *testing.T) {
+	testkit.Long(t)
 	seeds := []uint64{2005, 2009, 2012, 2001, 2002, 2003, 2004, 2006, 2007, 2008, 2010, 2011}
 	for seed := uint64(2013); seed <= 2050; seed++ {
 		seeds = append(seeds, seed)

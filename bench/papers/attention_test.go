@@ -10,6 +10,7 @@ import (
 
 // TestRunAttention prints the tables: their first rows, and all of them by night.
 func TestRunAttention(t *testing.T) {
+	testkit.Long(t)
 	var out strings.Builder
 	if err := runAttention(t.Context(), &out, Options{Seed: 1, Limit: time.Second, quick: !testkit.Night()}); err != nil {
 		t.Fatal(err)

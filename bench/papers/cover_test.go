@@ -12,6 +12,7 @@ import (
 // TestRunCover prints the tables, their first rows and all of them by night; HOPSCOPE_TOPOLOGIES names the directory
 // with wide area networks.
 func TestRunCover(t *testing.T) {
+	testkit.Long(t)
 	var out strings.Builder
 	if err := runCover(t.Context(), &out, Options{Seed: 1, Limit: time.Second, Topologies: os.Getenv("HOPSCOPE_TOPOLOGIES"), quick: !testkit.Night()}); err != nil {
 		t.Fatal(err)

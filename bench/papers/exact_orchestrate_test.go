@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner/orchestrate"
 	"github.com/hopscope/hopscope/planner/orchestrate/solve"
 )
@@ -13,6 +14,7 @@ import (
 // TestOrchestrate assigns interfaces to flows that often have too little room for all of them. It assigns them to one
 // flow each, to two that carry the same, and item by item.
 func TestOrchestrate(t *testing.T) {
+	testkit.Long(t)
 	for _, kind := range []struct {
 		name        string
 		least, most int // flows that carry the same

@@ -13,6 +13,7 @@ import (
 // TestRunOrchestrate prints the tables, over the networks in the directory that HOPSCOPE_TOPOLOGIES names or random ones,
 // with a limit of HOPSCOPE_LIMIT. Everything is checked on the way; Balance must be proven everywhere.
 func TestRunOrchestrate(t *testing.T) {
+	testkit.Long(t)
 	o := Options{Seed: 1, Limit: 300 * time.Millisecond, Topologies: os.Getenv("HOPSCOPE_TOPOLOGIES"), quick: !testkit.Night()}
 	if s := os.Getenv("HOPSCOPE_SEED"); s != "" {
 		var err error

@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/internal/servertest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // TestRaw sends some reports in both ways through a real Kafka.
 func TestRaw(t *testing.T) {
+	testkit.Long(t)
 	broker := servertest.StartBroker(t, servertest.BrokerOptions{})
 	cfg := DefaultRawConfig(broker.Internal)
 	cfg.Reports, cfg.Rounds = 20_000, 2

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/bench/harness"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // runBench runs a command and returns what it writes.
@@ -27,6 +28,7 @@ func runBench(t *testing.T, args ...string) string {
 
 // Benches write the same figures as text, JSON and CSV, with the machine, the version and the seed.
 func TestFormats(t *testing.T) {
+	testkit.Long(t)
 	for _, args := range []string{
 		"pint --figure loops --runs 5", "pipeline --flows 10 --reports 5000", "fleet --collectors 2 --flows 10 --reports 1000", "findings quiet --quiet 1",
 		"findings world --scenario loss-host-port", "loop detection --fault link-down",

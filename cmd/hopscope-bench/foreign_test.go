@@ -8,11 +8,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // The examples are programs of another origin, and have lines in the tables of all benches that take one. A program
 // with invalid answers has lines that say so, and no table is lost.
 func TestForeign(t *testing.T) {
+	testkit.Long(t)
 	python, err := filepath.Abs("../../.cache/python/bin/python")
 	if err != nil {
 		t.Fatal(err)

@@ -277,6 +277,7 @@ func (c *consoleTest) window(i int, n uint64, findings []inference.Finding, miss
 
 // TestConsole follows a fleet from before its topics are made, on a real broker that goes away and comes back.
 func TestConsole(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	broker := servertest.StartBroker(t, servertest.BrokerOptions{})
 	client, err := brokers.Config{Brokers: []string{broker.Addr}, Prefix: broker.Prefix, Timeout: 5 * time.Second}.Dial("test")

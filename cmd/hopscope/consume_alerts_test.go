@@ -17,6 +17,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/window"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // alertFleet is a fleet on a real broker with consumers that send alerts to one receiver. Its windows are of the recent past,
@@ -177,6 +178,7 @@ func (f *alertFleet) expect(when, want string) {
 // TestFleetAlerts kills the owner of a fleet twice while alerts are open, one of them acknowledged, and one muted. Each cause is sent
 // once as firing, repeated at its time, and resolved once, and signs of life go on.
 func TestFleetAlerts(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	f := newAlertFleet(t)
 	f.join("c-1")

@@ -9,11 +9,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // The code of the walks in CONTRIBUTING.md compiles at the places that it names. The first line of a block is a comment
 // with a file. The file is new, or the beginning of the line above the block follows its name.
 func TestContributing(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	page := readText(t, "../../CONTRIBUTING.md")
 	root, err := filepath.Abs("../..")

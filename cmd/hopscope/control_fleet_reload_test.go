@@ -25,6 +25,7 @@ import (
 // while the files are being edited. Without Kafka both report that, and nothing is pushed; once it is back, one of them
 // is in charge.
 func TestControlFleetReload(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	b := servertest.StartBroker(t, servertest.BrokerOptions{})
 	dir, config, listen, admin := controlSettings(t, "http://127.0.0.1:1")
@@ -198,6 +199,7 @@ func TestControlFleetReload(t *testing.T) {
 
 // TestStandbyAfterTerm: between its own term and the next one's, a control says that it is not in charge any more.
 func TestStandbyAfterTerm(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	b := servertest.StartBroker(t, servertest.BrokerOptions{})
 	topic := b.Prefix + brokers.Plans

@@ -31,6 +31,7 @@ import (
 // TestControlFleet runs two controls of one network. The one in charge turns a finding of the merged windows into a
 // plan and is killed. The other one continues above its epochs, with the same probes in detail.
 func TestControlFleet(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	b := servertest.StartBroker(t, servertest.BrokerOptions{})
 	dir, config, listen, admin := controlSettings(t, "http://127.0.0.1:1")

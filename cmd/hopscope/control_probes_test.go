@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference/suspicion"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/sink"
@@ -34,6 +35,7 @@ func newPage(t *testing.T) *web.Server {
 // its page over HTTP. A line that fills is suspected by the measurements of probes, and cleared afterwards. A page that
 // is gone changes nothing, and a restarted collector raises nothing.
 func TestControlProbes(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	const faulty = "agg-0-0:3--core-0:1"
 	fault := emu.Fault{Kind: emu.CrossTraffic, At: 280 * time.Second, For: 12 * time.Second, Node: "agg-0-0", Peer: "core-0", Value: 0.95}

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hopscope/hopscope/decode/srint"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/loop"
 )
 
@@ -106,6 +107,7 @@ func (s *labSwitches) forward(t *testing.T, leaf string, fd int) {
 // as no probe gets lost, nothing is suspected, also when an agent starts anew, is stopped for a while, or the control does. A line
 // that loses one of twenty probes, and nothing else, is suspected and gets detail.
 func TestControlRounds(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	dir, config, listen, admin := controlSettings(t, "http://127.0.0.1:1")
 	runtime.LockOSThread() // and never unlocked, so that no other test finds itself there

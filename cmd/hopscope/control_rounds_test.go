@@ -16,6 +16,7 @@ import (
 // There are no findings or reports of hops. It gets detail, and attention goes back. Before, plans change, agents stop
 // and start, and a line fills so that probes wait. No round is lost then and no link suspected.
 func TestDemoRounds(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	const faulty = "agg-0-0:3--core-0:1"
 	script := []emu.Fault{

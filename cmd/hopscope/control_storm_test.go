@@ -19,6 +19,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/loop"
@@ -33,6 +34,7 @@ import (
 // plan of the same epoch. A plan that all agents have covers every link. At the end switches hold what they should, and
 // no orphan.
 func TestControlStorm(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	r := rand.New(rand.NewPCG(14, 7))
 	var mu sync.Mutex

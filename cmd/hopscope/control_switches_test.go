@@ -310,6 +310,7 @@ func isSteady(s *loop.Status) bool { return s.Phase == "steady" && s.InForce == 
 // then, all of those of others, and no connection. One that is unreachable when it leaves is cleaned when it comes
 // back. It may return in between, also at another address.
 func TestControlReloadSwitches(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	dir, config, listen, admin := controlSettings(t, "http://127.0.0.1:1")
 	certificates(t, dir, "controller", "leaf-1", "leaf-2", "spine-1", "spine-2")

@@ -180,6 +180,7 @@ func (s *steered) detailedAtAgents(direction string) (ids []string) {
 // TestLoopDemoRecovers is the whole demonstration with its loop. Every fault is published at its element as without a
 // loop, and no healthy exporter is. At the end nothing is open, and no probe measures in detail.
 func TestLoopDemoRecovers(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	var script []emu.Fault
 	until, plans := 230*time.Second, uint64(6)

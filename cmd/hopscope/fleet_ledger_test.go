@@ -492,9 +492,7 @@ var ledgerCases = []struct {
 // TestFleetLedger checks the ledger of a fleet for each kind of event. Every report that was sent is received once and
 // ends once. It is stored, as the points in the store say, or dropped with a stage.
 func TestFleetLedger(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes minutes")
-	}
+	testkit.Long(t)
 	broker := servertest.StartBroker(t, servertest.BrokerOptions{Properties: map[string]string{"log.retention.check.interval.ms": "500", "log.segment.delete.delay.ms": "100"}})
 	client := broker.Client()
 	influx := servertest.StartInflux(t, servertest.InfluxVersions[0])

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/internal/servertest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // storedLines are the points of a store of JSON lines, the last one of each, without the fields that only a fleet has.
@@ -50,6 +51,7 @@ func storedLines(t *testing.T, file string, series ...string) map[string]string 
 // Two collectors replay a half each of a capture into a fleet. Its consumer stores what one process stores of the whole
 // capture: hops, exporters, busiest flows and paths. This includes digests and whatever goes through topic reports.
 func TestReplayIntoAFleet(t *testing.T) {
+	testkit.Long(t)
 	b := servertest.StartBroker(t, servertest.BrokerOptions{})
 	for _, tt := range []struct {
 		name, file, settings string

@@ -52,6 +52,7 @@ func (w *world) written(n int) {
 
 // A consumer is killed when it has half of a window. Another one takes over, and nothing is missing or different.
 func TestKilledInWindow(t *testing.T) {
+	testkit.Long(t)
 	w := newWorld(t, 2)
 	w.briefly()
 	a := w.consume("a", nil)

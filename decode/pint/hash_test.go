@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // The tests here ask whether hashes are as good as random numbers, with a seed of their own every time. Limits are those
@@ -163,6 +165,7 @@ func (d *deviation) check(t *testing.T, what string) {
 // two. No XOR of three or four is zero more often than by chance. Linear hashes fail the last, hashes with too few
 // keys the others, first of all for ids that differ in one bit.
 func TestNodesCollideIndependently(t *testing.T) {
+	testkit.Long(t)
 	const nodes, packets = 128, 1 << 14
 	eachHash(t, func(t *testing.T, h Hash, seed, first uint32) {
 		rng := rand.New(rand.NewPCG(uint64(seed), uint64(first)))

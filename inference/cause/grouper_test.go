@@ -10,6 +10,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // fabric is a network of nodes 1 to n in which interface p of each leads to node p.
@@ -381,6 +382,7 @@ func TestRandomCauses(t *testing.T) {
 
 // TestStorm takes ten thousand findings in one window, and as many again.
 func TestStorm(t *testing.T) {
+	testkit.Long(t)
 	s := newStage(t)
 	s.network.nodes = 40
 	r := rand.New(rand.NewPCG(1, 1))

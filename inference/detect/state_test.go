@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // TestState stops a hop before any window and lets another one go on from its state, through faults of all kinds. A
@@ -59,6 +61,7 @@ func TestState(t *testing.T) {
 
 // TestBack has a strong fault of half an hour on a hop of little noise: its finding ends soon after it, and there is one.
 func TestBack(t *testing.T) {
+	testkit.Long(t)
 	for hop := range uint64(5) {
 		for _, lasts := range []int{3, 30, 180} {
 			s, r := newSource(hop, 2000, .1, 0), newRun()

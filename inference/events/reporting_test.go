@@ -171,6 +171,7 @@ func TestPortsOfOneSwitch(t *testing.T) {
 // TestLossBehindTheLastSwitch: if a port, a host or the reports of a switch lose packets, no link is accused of it, and
 // nothing is critical. Losses of a link meanwhile are found all the same.
 func TestLossBehindTheLastSwitch(t *testing.T) {
+	testkit.Long(t)
 	sink := func(f *inference.FlowLoss) inference.HopKey { return f.Path[len(f.Path)-1] }
 	burst := map[int64]float64{}
 	for _, x := range []struct {

@@ -258,6 +258,7 @@ func (k *killed) emit(m *Merged) {
 // part, the statement for it and the parts of the next run come in any order. Windows are made again at any time.
 // Reports sent one by one are there and not missing. Missing ones are there as missed by the collector.
 func TestKilled(t *testing.T) {
+	testkit.Long(t)
 	limits := wide
 	limits.Numbers, limits.Arrivals = 1e6, 1e6
 	var kinds []kill

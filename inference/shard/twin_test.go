@@ -13,6 +13,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/window"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
@@ -460,7 +461,7 @@ func (s shards) cut(end int64, topFlows int, perm []int) inference.Window {
 
 // TestTwin compares with the twin over random traffic, for one shard and for several.
 func TestTwin(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(testkit.Rounds(30, 30)) {
 		cfg := testConfig()
 		g := &traffic{rng: rand.New(rand.NewPCG(seed, 1)), paths: map[int][]decode.Hop{}, flows: 1 + int(seed)*20, long: seed%2 == 1, now: 1}
 		cfg.MaxPathLength = []int{32, 10, 5}[seed%3]

@@ -12,6 +12,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/state"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 var admissionLimits = AdmissionLimits{Hops: 12, Flows: 15, Exporters: 6}
@@ -101,7 +102,7 @@ func admitted(a *Admission, in admissionInput) string {
 // anew from its own state in every window.
 func TestAdmissionState(t *testing.T) {
 	const windows, beyond = 400, 60
-	for seed := range uint64(5) {
+	for seed := range uint64(testkit.Rounds(5, 20)) {
 		w := newAdmissionWorld(seed)
 		inputs := make([]admissionInput, windows+beyond)
 		for i := range inputs {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // probe is the part of a kind's entry that its tests need, whatever the type of its items is.
@@ -271,7 +272,7 @@ func TestPartialKinds(t *testing.T) {
 		if k.counts() != (tt.counter != nil || tt.folds || kind == partialKind(&flowKind)) {
 			t.Errorf("section %d: the kind counts what it leaves out: %v", number, k.counts())
 		}
-		for seed := range uint64(40) {
+		for seed := range uint64(testkit.Rounds(40, 160)) {
 			rng := rand.New(rand.NewPCG(seed, uint64(number)))
 			a, b, c := someOf(t, k, rng, 2), someOf(t, k, rng, 2), someOf(t, k, rng, 2)
 			encoded := encode(t, a)

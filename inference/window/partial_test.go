@@ -15,6 +15,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -144,7 +145,7 @@ func read(t testing.TB, b []byte) *Partial {
 // same.
 func TestMergeOrder(t *testing.T) {
 	keep := Limits{Flows: 5, Paths: 7, Drops: 4, Faults: 3, Deviations: 4}
-	for seed := range uint64(30) {
+	for seed := range uint64(testkit.Rounds(30, 30)) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		var parts [][]byte
 		var all Partial
@@ -342,6 +343,7 @@ func TestWithinAcross(t *testing.T) {
 
 // TestReadBinary refuses bytes that are cut short or changed, with the offset.
 func TestReadBinary(t *testing.T) {
+	testkit.Long(t)
 	var p, q Partial
 	fill(&p, rand.New(rand.NewPCG(3, 1)))
 	good := encode(t, &p)

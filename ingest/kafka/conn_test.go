@@ -72,6 +72,7 @@ func file(t *testing.T, text string) string {
 }
 
 func TestPlaintext(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	b := servertest.SharedBroker(t)
 	c := of(b)
@@ -98,6 +99,7 @@ func TestPlaintext(t *testing.T) {
 
 // TestLogin logs in by all mechanisms, and wrongly, and with a password that is renewed.
 func TestLogin(t *testing.T) {
+	testkit.Long(t)
 	b := servertest.StartBroker(t, servertest.BrokerOptions{TLS: true, Users: []string{"alice"}})
 	b.CreateTopic(b.Prefix+"windows", 1)
 	secure := of(b)
@@ -192,6 +194,7 @@ func TestLogin(t *testing.T) {
 
 // TestRenewedCertificate: the authority of both sides changes, and the files with it, while the client goes on.
 func TestRenewedCertificate(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	b := servertest.StartBroker(t, servertest.BrokerOptions{TLS: true, ClientCerts: true})
 	b.CreateTopic(b.Prefix+"windows", 1)
@@ -250,6 +253,7 @@ func copyFile(t *testing.T, from, to string) {
 
 // TestDenied has a user that may do nothing, and then what the error asks for.
 func TestDenied(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	b := servertest.StartBroker(t, servertest.BrokerOptions{Users: []string{"alice"}, ACLs: true})
 	topic := b.Prefix + "windows"

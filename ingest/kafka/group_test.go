@@ -244,6 +244,7 @@ func (l *lines) Write(b []byte) (int, error) {
 
 // Brokers that are away are logged once, and not at every attempt to reach them.
 func TestAwayIsReportedOnce(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	client := &kafka.Client{Addr: kafka.TCP(testkit.FreeAddr(t))}
 	var said lines

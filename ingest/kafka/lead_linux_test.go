@@ -213,6 +213,7 @@ func start(t *testing.T, c child) *controller {
 // One controller is killed and one stands still. Another one takes over each time, above every used epoch, with the
 // last written plan. Nothing of the former controller is accepted any more.
 func TestTakeOver(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	b := servertest.SharedBroker(t)
 	topic := b.Prefix + "plans"

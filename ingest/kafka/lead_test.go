@@ -14,6 +14,7 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/internal/servertest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // candidate is a member in this process.
@@ -55,6 +56,7 @@ func stand(t *testing.T, b *servertest.Broker, name string) *candidate {
 // A controller that its group has given up, and that does not know it, is refused before anything leaves it. What it writes all the
 // same is not what a successor finds.
 func TestFenced(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	b := servertest.SharedBroker(t)
 	topic := b.Prefix + "plans"
@@ -171,6 +173,7 @@ func (s *silent) Run(ctx context.Context, m ingest.Member) error {
 // A term ends when the group has taken the partition back and then stays silent, as when the brokers went away in
 // between.
 func TestTermOfSilentGroup(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	b := servertest.SharedBroker(t)
 	topic := b.Prefix + "plans"

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/internal/servertest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func testLog(b *servertest.Broker) *Log {
@@ -117,6 +118,7 @@ func TestLog(t *testing.T) {
 
 // A flipped bit on the disk of a broker costs its batch, and a torn file everything after the tear.
 func TestCorrupt(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	dir := t.TempDir()
 	b := servertest.StartBroker(t, servertest.BrokerOptions{Properties: map[string]string{"log.dirs": dir}})
@@ -167,6 +169,7 @@ func TestCorrupt(t *testing.T) {
 
 // A broker that is away is no corruption, and reading continues at the same place.
 func TestBrokerAway(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	b := servertest.StartBroker(t, servertest.BrokerOptions{})
 	topic := b.Prefix + "away"

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // The tests of testdata/small leave the mutants alive that change nothing, and those of a function that no negative
@@ -68,6 +70,7 @@ func TestFailsAnyway(t *testing.T) {
 
 // A finished target is not run again until its code, its tests or what is asked of it is another.
 func TestCache(t *testing.T) {
+	testkit.Long(t)
 	dir := t.TempDir()
 	m := target{pkg: "./testdata/small", funcs: "Clamp|Sum", run: "."}
 	first, err := m.measure(t.Context(), 2, cache(dir))

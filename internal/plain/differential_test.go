@@ -289,7 +289,7 @@ func TestDifferential(t *testing.T) {
 		}
 	}
 
-	seed, limit := *seedFlag, *mutations
+	seed, limit := *seedFlag, testkit.Rounds(*mutations, *mutations)
 	start := time.Now()
 	if *mutationFor > 0 {
 		seed = uint64(start.UnixNano())

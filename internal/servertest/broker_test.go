@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/segmentio/kafka-go"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func TestMain(m *testing.M) { Main(m) }
@@ -38,6 +40,7 @@ func TestShared(t *testing.T) {
 
 // A broker that was stopped or killed comes back at the same address, with what it had.
 func TestRestart(t *testing.T) {
+	testkit.Long(t)
 	b := StartBroker(t, BrokerOptions{})
 	dir := b.dir
 	topic := b.Prefix + "words"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/probe"
 )
 
@@ -47,6 +48,7 @@ func loopPlan(name string, probes ...string) *probe.Plan {
 // TestSilence: an agent whose probes never come back, or stop coming, reports that. It counts them, names one, and ends
 // the message when they come again.
 func TestSilence(t *testing.T) {
+	testkit.Long(t)
 	namespace(t)
 	cfg, _ := testConfig(t)
 	var cut atomic.Bool
@@ -90,6 +92,7 @@ func TestSilence(t *testing.T) {
 
 // TestLineDown: an agent whose own line is down is not ready, counts the rounds that it cannot send as not sent, and logs it once.
 func TestLineDown(t *testing.T) {
+	testkit.Long(t)
 	namespace(t)
 	cfg, _ := testConfig(t)
 	startFabric(t, probe.INT21, nil)

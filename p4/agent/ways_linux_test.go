@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/stamp"
 )
 
@@ -77,6 +78,7 @@ func (n *network) set(t testing.TB, values ...string) {
 // TestWays sweeps ports over two routers of Linux with two links between them, over IPv4 and IPv6. Both links are
 // found, and two ports cover all of them. When a link leaves the routes, its ports are noticed in the second look.
 func TestWays(t *testing.T) {
+	testkit.Long(t)
 	namespace(t) // the host that measures: 10.0.0.1 on host0; net0 goes to the first router
 	first, second, far := newNetwork(t), newNetwork(t), newNetwork(t)
 	here := func(lines ...string) {
@@ -178,6 +180,7 @@ func TestWays(t *testing.T) {
 
 // TestFewAnswers traces sixteen ports behind a router that answers once a second: each of them has its turn.
 func TestFewAnswers(t *testing.T) {
+	testkit.Long(t)
 	namespace(t)
 	router, far := newNetwork(t), newNetwork(t)
 	for _, line := range []string{

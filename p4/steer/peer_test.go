@@ -535,6 +535,7 @@ func TestPeers(t *testing.T) {
 
 // TestLoadIsAnAct: no program is loaded in a dry run, in a pause, or before it is approved; and what is done is in the journal.
 func TestLoadIsAnAct(t *testing.T) {
+	testkit.Long(t)
 	loads := func(x *peered) int {
 		x.mu.Lock()
 		defer x.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 // The server is killed with -9 in the middle of writes, again and again, and stopped in between. When it is back, every
 // point is there exactly once, and the account says so.
 func TestKilledServer(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	servertest.EachInflux(t, func(t *testing.T, s *servertest.Influx) {
 		sc := spool.DefaultConfig()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/internal/servertest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -246,6 +247,7 @@ func TestWrongSettings(t *testing.T) {
 }
 
 func TestServerGoneAndBack(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	servertest.EachInflux(t, func(t *testing.T, s *servertest.Influx) {
 		w := writerTo(t, s, nil)
@@ -275,6 +277,7 @@ func TestServerGoneAndBack(t *testing.T) {
 // Another program has made a field a float where ours is an integer: the server takes some points of a window and refuses
 // others. What it has by its own count, and what it is said to have refused, is what was written, series by series.
 func TestAnotherWriter(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	servertest.EachInflux(t, func(t *testing.T, s *servertest.Influx) {
 		w := writerTo(t, s, nil)

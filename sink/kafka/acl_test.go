@@ -17,6 +17,7 @@ import (
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/ingest/retry"
 	"github.com/hopscope/hopscope/internal/servertest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -203,6 +204,7 @@ func asCreate(ctx context.Context, t *testing.T, c Config) error {
 
 // TestACLs lets each role do its work with exactly what is documented, and then with each ACL missing once.
 func TestACLs(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	users := []string{"collector", "consumer", "console", "control", "check", "create"}
 	b := servertest.StartBroker(t, servertest.BrokerOptions{TLS: true, Users: users, ACLs: true})

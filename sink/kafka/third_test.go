@@ -124,6 +124,7 @@ func (l *leaderless) RoundTrip(ctx context.Context, addr net.Addr, req kafka.Req
 // A third of the partitions have no leader, or do not answer: all others have their records, in order, in as many requests as ever. The
 // rest is counted as set aside, and there in its order when the partitions are back. No other waits for the end of a request that hangs.
 func TestThirdOfPartitions(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	b := servertest.SharedBroker(t)
 	const windows, ofTopic = 30, 6

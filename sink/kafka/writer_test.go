@@ -243,6 +243,7 @@ func TestPublish(t *testing.T) {
 // They precede the records of their window, which hold their number. An order to continue under another boot applies
 // to both.
 func TestDivertToKafka(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	b := servertest.SharedBroker(t)
 	c := of(b)
@@ -327,6 +328,7 @@ func TestDivertToKafka(t *testing.T) {
 
 // TestLongWindow has more than a record, a payload and a topic take.
 func TestLongWindow(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	b := servertest.SharedBroker(t)
 	c := of(b)
@@ -412,6 +414,7 @@ func untilStored(w *Writer, payload []byte) (failures int, _ error) {
 
 // TestBrokerKilled kills the broker while it is written to: what it confirmed is there, and the rest is, once or again.
 func TestBrokerKilled(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	b := servertest.StartBroker(t, servertest.BrokerOptions{})
 	c := of(b)
@@ -460,6 +463,7 @@ func TestBrokerKilled(t *testing.T) {
 
 // TestAway starts while Kafka is not there.
 func TestAway(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	b := servertest.StartBroker(t, servertest.BrokerOptions{})
 	c := of(b)
@@ -514,6 +518,7 @@ func TestAway(t *testing.T) {
 
 // A slow broker costs time, and repeats.
 func TestSlowBroker(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	b := servertest.StartBroker(t, servertest.BrokerOptions{})
 	c := of(b)

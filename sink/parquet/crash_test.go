@@ -75,6 +75,7 @@ func child(dir string) error {
 
 // A collector that is killed again and again loses no row of what reached its spool.
 func TestKill(t *testing.T) {
+	testkit.Long(t)
 	dir := t.TempDir()
 	next, kills := 0, testkit.Rounds(8, 20)
 	for round := range kills {

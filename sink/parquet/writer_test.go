@@ -294,6 +294,7 @@ func TestMemoryIsBounded(t *testing.T) {
 
 // Points of very many hours do not open very many parts.
 func TestPartsAreBounded(t *testing.T) {
+	testkit.Long(t)
 	dir := t.TempDir()
 	w := mustNew(t, testConfig(dir))
 	const n = 80

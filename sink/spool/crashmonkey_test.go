@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // life is a spool in use and what it owes to its user.
@@ -188,6 +190,7 @@ func TestCrash(t *testing.T) {
 // One operation fails, or all from one on until the disk is repaired. No record that was taken is missing, and the
 // counts are exact. At the end the disk also crashes, and loses what it did not confirm.
 func TestFaults(t *testing.T) {
+	testkit.Long(t)
 	for _, sync := range []string{"each", "interval"} {
 		c := smallConfig(sync)
 		for _, evict := range []bool{false, true} {

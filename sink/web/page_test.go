@@ -16,6 +16,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -25,6 +26,7 @@ const loaded = `document.querySelectorAll(".hops-data tbody tr").length > 0 && d
 
 // TestPage drives the real page of a real server in a real browser.
 func TestPage(t *testing.T) {
+	testkit.Long(t)
 	parent := startBrowser(t)
 	for _, c := range []struct {
 		name string

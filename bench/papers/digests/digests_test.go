@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -218,6 +219,7 @@ func TestOurTracer(t *testing.T) {
 
 // TestFigures runs every figure a little: tables have as many cells as columns, and charts are small.
 func TestFigures(t *testing.T) {
+	testkit.Long(t)
 	for _, name := range Figures() {
 		f, err := Make(t.Context(), name, Options{Seed: 1, Runs: 4})
 		if err != nil {
