@@ -158,6 +158,7 @@ const (
 	nothing Event = iota
 	Begun
 	Ended
+	Stopped // a rise or a fall ended because its values stand still, as a finding of the next window shows
 )
 
 // Add takes the window of a moment. Windows come in their order; one without values is given as well, since silence is a
@@ -334,6 +335,10 @@ func (h *Hop) active() bool { return h.open.Cause != none && !h.resting }
 
 // settle begins or ends a finding by what was found in a window.
 func (h *Hop) settle(cfg *Config, stuck bool, found *verdict) Event {
+	if stuck && cfg.Stopped && (h.open.Cause == Rise || h.open.Cause == Fall) {
+		h.end()
+		return Stopped
+	}
 	if !h.active() {
 		return h.settleUsual(cfg, stuck, found)
 	}

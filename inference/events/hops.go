@@ -264,10 +264,13 @@ func (x *hops) judge(h *hop, k inference.HopKey, windows *[statistics]detect.Win
 		before, _ := s.Open()
 		cfg := &x.cfgs[i]
 		cfg.Steady = h.buckets[i] != nil // all values of a bucket are the same
+		cfg.Stopped = h.stopped(i, w)
 		event := s.Add(cfg, x.at, *w)
-		cfg.Steady = false
+		cfg.Steady, cfg.Stopped = false, false
 		f, open := s.Open()
 		switch {
+		case event == detect.Stopped:
+			x.End(&s.finding, fmt.Sprintf("%s of %s stands still from here on: it shows nothing of packets", hopStatistics[i].name, k.Place()))
 		case event == detect.Ended && before.Cause != detect.Silent:
 			x.endFinding(s, i, k, &before, w)
 		case open && f.Cause != detect.Silent && w.Count >= x.Cfg.MinRecords:
@@ -277,6 +280,16 @@ func (x *hops) judge(h *hop, k inference.HopKey, windows *[statistics]detect.Win
 		}
 	}
 	return watched
+}
+
+// stopped reports whether values of a hop that stand still come from telemetry that has stopped. All packets of a window
+// have the same latency then. A full queue and a full link stand still as well, but the latencies there vary.
+func (h *hop) stopped(i int, w *detect.Window) bool {
+	if i == latency {
+		return w.P50 == w.P99
+	}
+	f, open := h.series[latency].Open()
+	return open && f.Cause == detect.Stuck
 }
 
 // publishOpen publishes a finding that began or goes on.
