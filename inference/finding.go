@@ -31,6 +31,7 @@ type Finding struct {
 	Reason   uint8          // drop reason, for PacketDrops
 	Folded   bool           // the node has no series of its own, see window.Admission
 
+	SeenAt    Element // of a cause: place of the symptom that Statistic, Value and Baseline are of; none for other findings
 	Statistic string  // name of Value, such as "p99 latency"; empty where the kind implies it
 	Value     float64 // what was seen, in the unit that Text names
 	Baseline  float64 // what was expected

@@ -68,6 +68,7 @@ func (a *Alerting) Step(now int64, found []inference.Finding, called *names.Name
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.adopt()
+	a.center.UseNames(called)
 	alerts := a.center.Step(now, found)
 	a.open, a.refused = a.center.Counts()
 	for i := range alerts {

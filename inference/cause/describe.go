@@ -38,14 +38,7 @@ func (c *Cause) describe(g *Grouper, w *Window) {
 	f.Element, _ = g.scene.best(c.Fits)
 	f.Element = c.member(c.narrowest(g.scene, f.Element), w.Map)
 	f.Updated = w.Now
-	lead := &c.Kinds[0]
-	if lead.Severity == inference.Info { // an informational finding explains nothing that is worse
-		for i := range c.Kinds {
-			if c.Kinds[i].Severity > lead.Severity {
-				lead = &c.Kinds[i]
-			}
-		}
-	}
+	lead := c.lead()
 	f.Kind = lead.Kind
 	var counts []string
 	for i := range c.Kinds {
@@ -54,7 +47,7 @@ func (c *Cause) describe(g *Grouper, w *Window) {
 		counts = append(counts, fmt.Sprintf("%d %s", k.Count, k.Kind))
 	}
 	l := &lead.Lead
-	f.Statistic, f.Value, f.Baseline, f.Reason = l.Statistic, l.Value, l.Baseline, l.Reason
+	f.SeenAt, f.Statistic, f.Value, f.Baseline, f.Reason = l.Element, l.Statistic, l.Value, l.Baseline, l.Reason
 	f.Text = fmt.Sprintf("%s explains %s; %s", f.Element, strings.Join(counts, ", "), l.Text)
 	if p, next, second := g.scene.rival(c.Fits, f.Element, w.Map); second > 0 && p < closeOdds*second {
 		f.Text += fmt.Sprintf("; it cannot be distinguished from %s (%.2f to %.2f)", next, p, second)
@@ -71,6 +64,23 @@ func (c *Cause) describe(g *Grouper, w *Window) {
 		f.Flow = e.Flow
 	}
 }
+
+// lead returns the tally that describes the cause: the first of Kinds, which describe has sorted. An informational
+// finding explains nothing that is worse, so that a more severe tally takes its place.
+func (c *Cause) lead() *Tally {
+	lead := &c.Kinds[0]
+	if lead.Severity == inference.Info {
+		for i := range c.Kinds {
+			if c.Kinds[i].Severity > lead.Severity {
+				lead = &c.Kinds[i]
+			}
+		}
+	}
+	return lead
+}
+
+// Restore sets what follows from Kinds and is no part of the state of the cause's finding.
+func (c *Cause) Restore() { c.Finding.SeenAt = c.lead().Lead.Element }
 
 // outlet makes the interface of a node that alone has a long queue an explanation, if all that waits besides waits for
 // that node. It may be seen after the queues before it, and was no explanation of them then, since hosts are behind it.

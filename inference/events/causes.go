@@ -150,5 +150,8 @@ func (x *causes) Code(c *subject.Coder) {
 			})
 		}
 		c.Check("evidence of a cause", len(x.Fits) > 0 && len(x.Kinds) > 0 && x.Born <= x.Last && x.Last <= g.Windows)
+		if c.Reading() && c.OK() {
+			x.Restore()
+		}
 	})
 }

@@ -91,6 +91,7 @@ type findingState struct {
 	Learning  bool            `json:"learning,omitempty"`  // the usual values at this place are not learnt well yet
 	Resting   bool            `json:"resting,omitempty"`   // the place is as usual at present, and what was found is expected to come back
 	Statistic string          `json:"statistic,omitempty"` // what value is, such as "p99 latency"
+	SeenAt    json.RawMessage `json:"seen_at,omitempty"`   // an [inference.Element]: of a cause, the place of the symptom that value and baseline are of
 }
 
 // flowName names a flow.
@@ -162,6 +163,9 @@ func newFindingState(f *inference.Finding) findingState {
 	if f.Element.Kind != inference.NoElement {
 		out.Element, _ = f.Element.MarshalJSON() // it fails for kinds that do not exist
 	}
+	if f.SeenAt.Kind != inference.NoElement {
+		out.SeenAt, _ = f.SeenAt.MarshalJSON()
+	}
 	if f.End != 0 {
 		end := moment(f.End)
 		out.End = &end
@@ -194,7 +198,7 @@ func (s *findingState) Finding() (inference.Finding, error) {
 		Folded: s.Folded, Value: math.NaN(), Baseline: math.NaN(), Text: s.Text,
 		Evidence: s.Evidence, Learning: s.Learning, Resting: s.Resting, Statistic: s.Statistic,
 	}
-	var errs [9]error
+	var errs [10]error
 	f.ID, errs[0] = inference.ParseID(s.ID)
 	f.Kind, errs[1] = inference.ParseKind(s.Kind)
 	f.Severity, errs[2] = inference.ParseSeverity(s.Severity)
@@ -205,6 +209,9 @@ func (s *findingState) Finding() (inference.Finding, error) {
 		errs[7] = f.Element.UnmarshalJSON(s.Element)
 	}
 	f.Path, errs[8] = inference.ParsePath(s.Path)
+	if len(s.SeenAt) > 0 {
+		errs[9] = f.SeenAt.UnmarshalJSON(s.SeenAt)
+	}
 	if s.End != nil {
 		f.End = s.End.UnixNano()
 	}

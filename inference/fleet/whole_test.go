@@ -21,7 +21,7 @@ func exampleDocument() (*Document, []inference.Finding) {
 		{
 			ID: math.MaxUint64, Kind: inference.PathChanged, Severity: inference.Critical, Start: 1, Updated: 2, End: 3, Flow: flowKey(5),
 			Path:     []inference.HopKey{{Node: 13, EgressIf: 1}, {Node: 6}, {Node: 14, EgressIf: 2}},
-			Exporter: decode.AddrFrom4([]byte{10, 0, 0, 1}), HWID: 2, Nameless: true, Reason: 9, Text: "a flow", Evidence: 3,
+			Exporter: decode.AddrFrom4([]byte{10, 0, 0, 1}), HWID: 2, Nameless: true, Reason: 9, Text: "a flow", Evidence: 3, SeenAt: inference.ElementOfNode(3),
 		},
 	}
 	a := &Assembled{
@@ -54,7 +54,7 @@ func TestDocument(t *testing.T) {
 		`"element":{"kind":"link","node":7,"peer":9,"text":"link 7–9"},"cause":"0000000000000def","learning":true,"resting":true,"statistic":"p99 latency"},` +
 		`{"id":"ffffffffffffffff","kind":"path-change","severity":"critical","start":"1970-01-01T00:00:00.000000001Z","updated":"1970-01-01T00:00:00.000000002Z",` +
 		`"end":"1970-01-01T00:00:00.000000003Z","flow":{"src":"10.0.0.5","dst":"10.255.0.1","src_port":5,"dst_port":80,"protocol":6,"ip_version":4},"path":"13:1-6-14:2",` +
-		`"exporter":"10.0.0.1","hw_id":2,"drop_reason":9,"value":0,"baseline":0,"text":"a flow","evidence":3}]}`
+		`"exporter":"10.0.0.1","hw_id":2,"drop_reason":9,"value":0,"baseline":0,"text":"a flow","evidence":3,"seen_at":{"kind":"node","node":3,"text":"node 3"}}]}`
 	if string(got) != want {
 		t.Errorf("the document is\n%s\nwant\n%s", got, want)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
 )
 
 // Center makes alerts of findings. It has one owner, and reads no clock.
@@ -15,6 +16,7 @@ type Center struct {
 	cfg      Config
 	instance string
 	rules    *compiled
+	names    *names.Names // for headlines; nil has none
 	fixed    []mute
 	least    inference.Severity
 
@@ -72,6 +74,9 @@ func (c *Center) Follow(r *Rules) error {
 	}
 	return err
 }
+
+// UseNames puts names into the headlines of findings from the next step on.
+func (c *Center) UseNames(n *names.Names) { c.names = n }
 
 // Counts returns the number of open alerts, and of findings for which there was no place.
 func (c *Center) Counts() (open int, refused uint64) { return len(c.open), c.refused }
@@ -157,6 +162,7 @@ func (c *Center) observe(f *inference.Finding) {
 	}
 	a := &o.Alert
 	a.Finding, a.Kind, a.Element, a.Severity = f.IDText(), f.Kind.String(), o.subject.String(), o.Severity.String()
+	a.Headline = c.names.Headline(f)
 	a.Updated, a.Value, a.Baseline, a.Evidence, a.Learning, a.Text = utc(f.Updated), number(f.Value), number(f.Baseline), f.Evidence, f.Learning, strings.ToValidUTF8(f.Text, "\uFFFD")
 }
 

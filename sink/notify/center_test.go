@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
 )
 
 const second = int64(time.Second)
@@ -65,15 +66,17 @@ func TestOneAlertForOneCause(t *testing.T) {
 	expect(t, c.Step(epoch, []inference.Finding{first}), "firing high-latency node 7")
 
 	// A second finding makes both evidence of a cause.
-	cause := inference.Finding{ID: 9, Kind: inference.HighQueue, Severity: inference.Critical, Start: epoch, Element: inference.ElementOfLink(7, 8), Evidence: 2, Text: "link"}
+	cause := inference.Finding{ID: 9, Kind: inference.HighQueue, Severity: inference.Critical, Start: epoch, Element: inference.ElementOfLink(7, 8), Evidence: 2, Text: "link",
+		SeenAt: inference.ElementOfNode(8), Value: 53800}
 	second1 := slow(2, 8)
 	first.Cause, second1.Cause = 9, 9
+	c.UseNames(names.New([]names.Node{{ID: 8, Name: "leaf-5"}}, nil, nil))
 	got := c.Step(epoch+second, []inference.Finding{first, second1, cause})
 	expect(t, got, "resolved high-latency node 7", "firing high-queue link 7–8")
 	if want := "explained by high-queue link 7–8; last: slow"; got[0].Text != want {
 		t.Errorf("%q, want %q", got[0].Text, want)
 	}
-	if a := got[1]; a.Severity != "critical" || a.Evidence != 2 || a.Open != 1 || a.Element != "link 7–8" {
+	if a := got[1]; a.Severity != "critical" || a.Evidence != 2 || a.Open != 1 || a.Element != "link 7–8" || a.Headline != "Fault on link node 7 – leaf-5: queue 53.8 kB at leaf-5, usually empty" {
 		t.Errorf("%+v", a)
 	}
 	expect(t, c.Step(epoch+2*second, nil))

@@ -186,6 +186,9 @@ func (w *AlertmanagerWriter) alertOf(a *notify.Alert) postable {
 	if a.Finding != "" {
 		p.Annotations["finding"] = cleanLabel(a.Finding)
 	}
+	if a.Headline != "" {
+		p.Annotations["headline"] = cleanLabel(a.Headline)
+	}
 	return p
 }
 

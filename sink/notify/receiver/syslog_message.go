@@ -98,6 +98,7 @@ func (f *form) head(a *notify.Alert, n int) []byte {
 	value("element", a.Element)
 	value("instance", a.Instance)
 	value("finding", a.Finding)
+	value("headline", a.Headline)
 	if a.Status != notify.Heartbeat && a.Status != notify.Test {
 		value("start", stamp(a.Start))
 		if !a.End.IsZero() {
