@@ -113,19 +113,19 @@ func TestAskFindings(t *testing.T) {
 	}
 	at := time.Unix(1_800_000_000, 0).UnixNano()
 	found := []inference.Finding{
-		{ID: 1, Kind: inference.HighLatency, Severity: inference.Critical, Start: at, Node: 7, EgressIf: 3, Text: "p99 latency is\t\x1b[31m9 ms."},
-		{ID: 2, Kind: inference.PacketDrops, Severity: inference.Warning, Start: at, End: at + 5e9, Node: 9, Text: "Ten packets."},
+		{ID: 1, Kind: inference.HighLatency, Severity: inference.Critical, Start: at, Node: 7, EgressIf: 3, Value: 9e6, Baseline: 1e6, Text: "p99 latency is\t\x1b[31m9 ms."},
+		{ID: 2, Kind: inference.PacketDrops, Severity: inference.Warning, Start: at, End: at + 5e9, Node: 9, Value: 10, Reason: 80, Text: "Ten packets."},
 	}
 	if err := page.WriteWindow(t.Context(), sink.NewWindow("here", &inference.Window{End: at}, found)); err != nil {
 		t.Fatal(err)
 	}
-	open := "severity  kind          where    since                ended                what\n" +
-		"critical  high-latency  hop 7:3  2027-01-15 08:00:00  -                    p99 latency is\ufffd\ufffd[31m9 ms.\n"
-	all := open + "warning   drops         node 9   2027-01-15 08:00:00  2027-01-15 08:00:05  Ten packets.\n"
+	open := "severity  kind          where    since                ended                headline                                       what\n" +
+		"critical  high-latency  hop 7:3  2027-01-15 08:00:00  -                    Latency at node 7, port 3: 9 ms, usually 1 ms  p99 latency is\ufffd\ufffd[31m9 ms.\n"
+	all := open + "warning   drops         node 9   2027-01-15 08:00:00  2027-01-15 08:00:05  Drops at node 9: was 10 a window, reason 80    Ten packets.\n"
 	if got := ask("--ended"); got != all {
 		t.Errorf("hopscope findings --ended\n%swant\n%s", got, all)
 	}
-	if got, want := ask(), strings.ReplaceAll(open, "ended                what", "ended  what"); got != strings.ReplaceAll(want, "-                    p99", "-      p99") {
+	if got, want := ask(), strings.ReplaceAll(open, "ended                headline", "ended  headline"); got != strings.ReplaceAll(want, "-                    Latency", "-      Latency") {
 		t.Errorf("hopscope findings\n%s", got)
 	}
 	resting := found[0]
@@ -133,7 +133,7 @@ func TestAskFindings(t *testing.T) {
 	if err := page.WriteWindow(t.Context(), sink.NewWindow("here", &inference.Window{End: at + 1e9}, []inference.Finding{resting})); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := ask("--ended"), strings.ReplaceAll(all, "-                    p99", "rests                p99"); got != want {
+	if got, want := ask("--ended"), "rests                Latency at node 7, port 3: was 9 ms, usually 1 ms  p99"; !strings.Contains(got, want) {
 		t.Errorf("while it rests\n%swant\n%s", got, want)
 	}
 	var answer struct{ Open, Ended []struct{ ID string } }

@@ -116,6 +116,9 @@ func reload(col *running, old *config, log *slog.Logger) {
 		log.Error("settings not reloaded", "error", err.Error())
 		return
 	}
+	next := *col.cfg
+	next.Events = cfg.Events
+	col.inForce.Store(&next)
 	for _, w := range cfg.file.Warnings {
 		log.Warn("settings", "problem", w.String())
 	}

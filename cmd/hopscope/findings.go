@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ import (
 func findingsCommand() *cobra.Command {
 	var a asker
 	var ended, all bool
-	var file, failOn string
+	var file, failOn, explain string
 	c := &cobra.Command{
 		Use:   "findings",
 		Short: "Ask a running collector or console what is wrong, acknowledge and mute it",
@@ -35,6 +36,11 @@ With --file, the alerts.file of the collector's settings, the table says what is
 acknowledged or muted. The commands below change that file, which the collector
 reads again; the page changes nothing. docs/findings.md explains every kind.
 
+With --explain, print one finding with its symptoms, the section of docs/findings.md
+about its kind, the settings in force that it names, what was not judged, and where
+to look next. ID is that of the finding, or the name of its alert: kind and place,
+as they are in the table.
+
 With --fail-on, the exit status is 1 while a finding of that severity or a higher one
 is open, so that a check of a monitoring system can run it. Evidence counts with its
 cause; what rests does not count, and with --file neither what is acknowledged or
@@ -42,6 +48,7 @@ muted.`,
 		Example: `  hopscope findings
   hopscope findings --file /var/lib/hopscope/alerts.yaml
   hopscope findings --ended --format json
+  hopscope findings --explain "high-queue interface 7:3"
   hopscope findings --fail-on critical`,
 		Args: exactArgs(0),
 	}
@@ -50,7 +57,24 @@ muted.`,
 	c.Flags().BoolVar(&all, "all", false, "print all that a cause explains, and those that have ended")
 	c.Flags().StringVar(&file, "file", "", "file of acknowledgements and mutes, to say what is in it")
 	c.Flags().StringVar(&failOn, "fail-on", "", "exit with 1 while a finding is open that is as severe: info, warning or critical")
+	c.Flags().StringVar(&explain, "explain", "", "explain the finding with this ID, or the name of its alert")
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if c.Flags().Changed("explain") {
+			for _, other := range []string{"ended", "all", "file", "fail-on"} {
+				if c.Flags().Changed(other) {
+					return usagef("--explain is about one finding, and excludes --%s", other)
+				}
+			}
+			if err := ask.CheckID(explain); err != nil {
+				return usagef("--explain: %w", err)
+			}
+			var x ask.Explanation
+			err := a.Get(c.Context(), "/api/explain?"+url.Values{"id": {explain}}.Encode(), &x, c.OutOrStdout())
+			if err != nil || a.Format == "json" {
+				return err
+			}
+			return x.Write(c.OutOrStdout())
+		}
 		var least inference.Severity
 		failing := c.Flags().Changed("fail-on") // also with an empty severity, which is none
 		if failing {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
@@ -41,7 +42,7 @@ func TestFindingsChangeRules(t *testing.T) {
 	defer server.Close()
 	at := time.Now().Add(-time.Minute).UnixNano()
 	link := inference.ElementOfLink(7, 9)
-	found := []inference.Finding{{ID: 0xa1, Kind: inference.HighQueue, Severity: inference.Critical, Start: at, Element: link, Evidence: 5, Text: "The cause."}}
+	found := []inference.Finding{{ID: 0xa1, Kind: inference.HighQueue, Severity: inference.Critical, Start: at, Element: link, Evidence: 5, Value: 53800, Text: "The cause."}}
 	for i := range uint64(5) {
 		found = append(found, inference.Finding{ID: 0xb1 + i, Kind: inference.HighLatency, Severity: inference.Warning, Start: at, Element: inference.ElementOfNode(7), Node: 7, Cause: 0xa1, Text: "Evidence."})
 	}
@@ -79,7 +80,7 @@ func TestFindingsChangeRules(t *testing.T) {
 		t.Fatalf("%+v, %v", rules, err)
 	}
 	got := must("--url", server.URL)
-	for _, want := range []string{`(?m)^critical +high-queue +link 7–9 .* acknowledged by bob +The cause\.\n  warning +high-latency +node 7 `, `(?m)^  … 2 more \(--all\)`, `(?m)^warning +drops +node 3 .* muted until 20`} {
+	for _, want := range []string{`(?m)^critical +high-queue +link 7–9 .* Queue on link node 7 – node 9: 53\.8 kB, usually empty +acknowledged by bob +The cause\.\n  warning +high-latency +node 7 `, `(?m)^  … 2 more \(--all\)`, `(?m)^warning +drops +node 3 .* muted until 20`} {
 		if !regexp.MustCompile(want).MatchString(got) {
 			t.Errorf("no %s in\n%s", want, got)
 		}
@@ -198,5 +199,58 @@ func TestKindsAreExplained(t *testing.T) {
 				t.Errorf("%s: has no %s", k, part)
 			}
 		}
+	}
+}
+
+// TestExplain holds that a finding is explained by its id and by the name of its alert, with its symptoms, the section of
+// its kind and the settings in force.
+func TestExplain(t *testing.T) {
+	cfg := defaultConfig()
+	cfg.Events.QueueFloor = 12345
+	page, err := web.New(web.DefaultConfig(), web.Deps{
+		Status: func() web.Status {
+			return web.Status{Coverage: &inference.Coverage{Seen: 3, Judged: 2, Young: 1, Warmup: 60}}
+		},
+		Ledger:  func() []sink.Balance { return nil },
+		Setting: func(key string) (string, string, bool) { return settings.Value(&cfg, key) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(page.Handler())
+	defer server.Close()
+	at := time.Now().Add(-time.Minute).UnixNano()
+	port := inference.ElementOfHop(inference.HopKey{Node: 5, EgressIf: 3})
+	if err := page.WriteWindow(t.Context(), sink.NewWindow("here", &inference.Window{End: at}, []inference.Finding{
+		{ID: 0xa1, Kind: inference.HighQueue, Severity: inference.Warning, Start: at, Element: port, SeenAt: port, Node: 5, EgressIf: 3, Evidence: 1, Value: 53800,
+			Learning: true, Text: "interface 5:3 explains 1 high-latency"},
+		{ID: 0xb1, Kind: inference.HighLatency, Severity: inference.Critical, Start: at, Element: port, Node: 5, EgressIf: 3, Cause: 0xa1, Value: 9e6, Baseline: 1e6, Text: "Evidence."},
+	})); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"00000000000000a1", "high-queue interface 5:3"} {
+		out, err := inProcess(t, "findings", "--explain", id, "--url", server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			"Queue at node 5, port 3: 53.8 kB, usually empty\n", "interface 5:3 explains 1 high-latency\n", "critical, high-latency: Latency at node 5, port 3: 9 ms, usually 1 ms\n",
+			"\nWhat to do: look for what is sent there now", "  events.queue_floor_bytes  12345  ", "  events.false_a_day ", "usual values of this place are still being learnt",
+			"3 hops seen, 2 judged", ": hopscope top\n", "/docs/findings#high-queue\n",
+		} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: no %q in\n%s", id, want, out)
+			}
+		}
+	}
+	out, err := inProcess(t, "findings", "--explain", "00000000000000b1", "--url", server.URL, "--format", "json")
+	if err != nil || !strings.Contains(out, `"cause":{"id":"00000000000000a1"`) {
+		t.Errorf("%v: %s", err, out)
+	}
+	if _, err := inProcess(t, "findings", "--explain", "00000000000000c1", "--url", server.URL); err == nil || !strings.Contains(err.Error(), "no finding 00000000000000c1 is kept") {
+		t.Errorf("an unknown id: %v", err)
+	}
+	if _, err := inProcess(t, "findings", "--explain", "00000000000000b1", "--all", "--url", server.URL); exitStatus(err) != exitUsage {
+		t.Errorf("with --all: %v", err)
 	}
 }

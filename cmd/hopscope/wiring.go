@@ -16,6 +16,7 @@ import (
 
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/collector/summary"
 	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/p4/pintplan"
@@ -36,6 +37,7 @@ type running struct {
 	fleet   *kafka.Writer          // nil where the collector is no member of one
 	replays bool                   // its windows are those of a capture
 	served  atomic.Pointer[string] // where the page is, for later requests
+	inForce atomic.Pointer[config] // the settings with what was reloaded
 	loop    atomic.Pointer[func() *atlas.LoopView]
 }
 
@@ -75,6 +77,7 @@ func open(cfg *config, opt collector.Options) (_ *running, err error) {
 		return nil, err
 	}
 	r := &running{Collector: c, cfg: cfg}
+	r.inForce.Store(cfg)
 	if err := r.join(&opt); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -97,6 +100,7 @@ func (r *running) addPage(cfg web.Config, network *atlas.Map) error {
 	}
 	page, err := openPage(cfg, web.Deps{
 		Status: r.status, Ledger: r.Balances, Names: r.Names, Loop: r.loopView, Unread: r.unread, Paths: pagePaths(r.Inferred), PathsOf: pagePathsOf(r.InferredOf),
+		Setting: r.setting,
 	}, network, registry, r.NotReady, r.notes)
 	if err != nil {
 		return err
@@ -106,6 +110,11 @@ func (r *running) addPage(cfg web.Config, network *atlas.Map) error {
 	r.served.Store(&url)
 	r.AddWriter(page)
 	return nil
+}
+
+// setting returns the value of a key of the settings in force, and its meaning.
+func (r *running) setting(key string) (value, doc string, ok bool) {
+	return settings.Value(r.inForce.Load(), key)
 }
 
 // notes are what is worth knowing of a collector that is ready: its problems, and how much of the last window was judged.

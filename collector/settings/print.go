@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +20,31 @@ func Print(w io.Writer, of any) error {
 	printStruct(&b, reflect.ValueOf(of).Elem(), "")
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// Value returns the value of a key such as "events.end_after" as [Print] writes it, and the meaning of the key. It returns
+// false for a key that does not exist, and for one that holds others or a list. Argument of points to the struct.
+func Value(of any, key string) (value, doc string, ok bool) {
+	v := reflect.ValueOf(of).Elem()
+	for name := range strings.SplitSeq(key, ".") {
+		for v.Kind() == reflect.Pointer && !v.IsNil() {
+			v = v.Elem()
+		}
+		if v.Kind() != reflect.Struct {
+			return "", "", false
+		}
+		fields := fieldsOf(v.Type())
+		i := slices.IndexFunc(fields, func(f field) bool { return f.key == name })
+		if i < 0 {
+			return "", "", false
+		}
+		doc, v = docOf(v, &fields[i])+limits(fields[i].Tag), v.FieldByIndex(fields[i].Index)
+	}
+	switch v.Kind() {
+	case reflect.Struct, reflect.Slice, reflect.Map, reflect.Pointer:
+		return "", "", false
+	}
+	return format(v), doc, true
 }
 
 func printStruct(b *bytes.Buffer, v reflect.Value, indent string) {

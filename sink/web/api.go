@@ -32,6 +32,7 @@ func (s *Server) routes() http.Handler {
 		"/api/paths":      s.servePaths,
 		"/api/probes":     s.serveProbes,
 		"/api/findings":   s.serveFindings,
+		"/api/explain":    s.serveExplain,
 		"/api/map":        s.serveMap,
 		"/api/map/state":  s.serveMapState,
 		"/api/map/probes": s.serveMapProbes,

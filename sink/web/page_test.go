@@ -318,11 +318,14 @@ func testPageFindings(t *testing.T, parent context.Context) {
 		t.Errorf("verdict without findings: %q", got)
 	}
 	b.picture(t, "quiet")
-	f := inference.Finding{ID: 1 << 60, Kind: inference.HighQueue, Severity: inference.Warning, Start: now.UnixNano(), Node: 2, EgressIf: 3, Text: "Queue occupancy p99 is 800 KB."}
+	f := inference.Finding{ID: 1 << 60, Kind: inference.HighQueue, Severity: inference.Warning, Start: now.UnixNano(), Node: 2, EgressIf: 3, Value: 8e5, Text: "Queue occupancy p99 is 800 KB."}
 	emit(srv, []inference.Finding{f})
 	b.wait(t, `document.querySelectorAll(".finding-group:not(.ended) .finding").length === 1`)
 	if got := b.text(t, ".finding"); !strings.Contains(got, "Warning") || !strings.Contains(got, "Queue building up") || !strings.Contains(got, "Hop 2 → 3") || !strings.Contains(got, f.Text) {
 		t.Errorf("finding: %q", got)
+	}
+	if got, want := eval[string](t, b, `document.querySelector(".finding-body").firstElementChild.textContent`), "Queue at node 2, port 3: 800 kB, usually empty"; got != want {
+		t.Errorf("the card begins with %q, want %q", got, want)
 	}
 	if got := b.text(t, "#verdict-title"); got != "1 finding open, worst: warning" {
 		t.Errorf("verdict: %q", got)
@@ -330,6 +333,14 @@ func testPageFindings(t *testing.T, parent context.Context) {
 	if got := eval[string](t, b, `document.querySelector("#announce").textContent`); got != "New finding, warning: Queue building up, Hop 2 → 3. "+f.Text {
 		t.Errorf("screen readers hear %q", got)
 	}
+	eval[bool](t, b, `(location.hash = "#finding=1000000000000000", true)`)
+	b.wait(t, `document.querySelector(".finding-explain").open && document.querySelectorAll(".finding-explain strong").length > 4`)
+	for _, want := range []string{"What to do: look for what is sent there now", "events.queue_floor_bytes", "Where to look next"} {
+		if got := b.text(t, ".finding-explain"); !strings.Contains(got, want) {
+			t.Errorf("no %q in the explanation %q", want, got)
+		}
+	}
+	b.picture(t, "explained")
 	f.Severity = inference.Critical
 	emit(srv, []inference.Finding{f})
 	b.wait(t, `document.querySelector(".finding").dataset.severity === "critical" && document.title === "(1!) hopscope"`)
@@ -386,6 +397,8 @@ func testCausesFold(t *testing.T, b *browser, srv *Server, now time.Time) {
 	if got := b.text(t, ".finding-group:not(.ended) .finding-evidence ul"); !strings.Contains(got, "Hop 4 → 1") || !strings.Contains(got, "Hop 4 → 2") {
 		t.Errorf("evidence: %q", got)
 	}
+	eval[bool](t, b, `(`+folded+`.querySelector("li .finding-place").click(), true)`)
+	b.wait(t, `document.querySelector("#hop-title").textContent === "Hop 4 → 1"`)
 	other.Cause, both.Cause = both.ID, other.ID // a circle
 	emit(srv, []inference.Finding{other, both})
 	b.wait(t, `document.querySelectorAll(".finding-group:not(.ended) .finding").length === 2`)

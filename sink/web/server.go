@@ -34,6 +34,10 @@ type Deps struct {
 
 	Names func() *names.Names // what nodes are called, at this moment; nil has no names
 
+	// Setting returns the value of a key of the settings in force, and its meaning. If it is nil, explanations of
+	// findings have the keys alone.
+	Setting ask.Setting
+
 	// Map returns the network that the map draws. Another network is another pointer, and the network of a pointer
 	// does not change. If it is nil or returns nil, the map draws the links that flows show.
 	Map func() *atlas.Map

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -21,7 +22,7 @@ const mostEvidence = 3
 // WriteFindings writes a table in which evidence is below its cause.
 func WriteFindings(w io.Writer, open, ended []Finding, rules *notify.Rules, known, all bool) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	head, now := "severity\tkind\twhere\tsince\tended\t", time.Now()
+	head, now := "severity\tkind\twhere\tsince\tended\theadline\t", time.Now()
 	if known {
 		head += "alert\t"
 	}
@@ -34,8 +35,8 @@ func WriteFindings(w io.Writer, open, ended []Finding, rules *notify.Rules, know
 		case f.Resting:
 			end = "rests"
 		}
-		fmt.Fprintf(t, "%s%s\t%s\t%s\t%s\t%s\t", indent, names.Printable(f.Severity), names.Printable(f.Kind), names.Printable(f.place()),
-			time.UnixMilli(f.StartMS).Format(time.DateTime), end)
+		fmt.Fprintf(t, "%s%s\t%s\t%s\t%s\t%s\t%s\t", indent, names.Printable(f.Severity), names.Printable(f.Kind), names.Printable(f.place()),
+			time.UnixMilli(f.StartMS).Format(time.DateTime), end, names.Printable(cmp.Or(f.Headline, "-")))
 		if known {
 			fmt.Fprintf(t, "%s\t", f.state(rules, now))
 		}
@@ -117,6 +118,7 @@ type Finding struct {
 	Value     float64 `json:"value"`
 	Baseline  float64 `json:"baseline"`
 	Text      string  `json:"text"`
+	Headline  string  `json:"headline"` // place and figures in one short line
 
 	Element   *inference.Element `json:"element,omitempty"`  // absent where nothing can be named
 	Cause     string             `json:"cause,omitempty"`    // id of the finding that explains this one
@@ -131,7 +133,7 @@ func NewFinding(f *inference.Finding, n *names.Names) Finding {
 	out := Finding{
 		ID: f.IDText(), Kind: f.Kind.String(), Severity: f.Severity.String(),
 		StartMS: f.Start / 1e6, UpdatedMS: max(f.Updated, f.Start) / 1e6, EndMS: f.End / 1e6,
-		Flow: f.FlowText(), Path: f.PathText(), Value: atlas.Finite(f.Value), Baseline: atlas.Finite(f.Baseline), Text: n.Text(f.Text),
+		Flow: f.FlowText(), Path: f.PathText(), Value: atlas.Finite(f.Value), Baseline: atlas.Finite(f.Baseline), Text: n.Text(f.Text), Headline: n.Headline(f),
 		Cause: f.CauseText(), Evidence: f.Evidence, Learning: f.Learning, Resting: f.Resting, Statistic: f.Statistic,
 	}
 	if f.Element.Kind != inference.NoElement {

@@ -69,6 +69,15 @@ func (get Get) Alert(ctx context.Context, id string) (string, error) {
 	return notify.Key(&x), err
 }
 
+// CheckID refuses what is neither the id of a finding nor the name of an alert.
+func CheckID(id string) error {
+	if findingID.MatchString(id) {
+		return nil
+	}
+	_, err := parseAlert(id)
+	return err
+}
+
 // Levels returns the names of the alerts about levels that id names: that of a finding, or those of the findings that a cause
 // explains.
 func (get Get) Levels(ctx context.Context, id string) (alerts []string, err error) {

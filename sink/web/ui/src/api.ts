@@ -191,12 +191,23 @@ export interface Finding {
   value: number;
   baseline: number;
   text: string;
+  headline?: string; // place and figures in one short line; absent from earlier versions
   element?: { kind: string; text: string; node?: number; egress_if?: number; peer?: number; peer_if?: number }; // what has to be looked at
   cause?: string; // id of the finding that explains this one
   evidence?: number; // findings that this one explains
   learning?: boolean;
   resting?: boolean; // its place is as usual at present
   statistic?: string;
+}
+
+// Explanation is what helps to judge a finding.
+export interface Explanation {
+  finding: Finding;
+  runbook: string; // path of the page about its kind
+  about: { title?: string; text: string }[]; // lines of Markdown
+  thresholds: { key: string; value?: string; doc?: string }[];
+  unjudged: string[];
+  next: { text: string; command?: string; page?: string }[];
 }
 
 export interface FindingList { open: Finding[]; ended: Finding[] }

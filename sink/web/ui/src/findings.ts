@@ -1,6 +1,7 @@
 // What is wrong, as it is found: open findings first, then those that ended. Findings that have one cause are folded below it.
 
 import type { Finding, FindingList } from "./api";
+import { explainer } from "./explain";
 import { Keyed, byId, el, icon, setAttribute, setHidden, setText } from "./dom";
 import { clock, hopName, moment, nodeName, plural, span } from "./format";
 import { kindName, rank, severityName } from "./marks";
@@ -29,6 +30,18 @@ export class FindingsView {
     this.openRows = new Keyed(this.openList, (f) => f.id, make, update);
     this.endedRows = new Keyed(this.endedList, (f) => f.id, make, update);
     setInterval(() => this.draw(), 5000); // durations
+  }
+
+  // visit opens the explanation of a finding that the address names, or of the cause that it is listed with.
+  visit(id: string): boolean {
+    const f = this.all.get(id);
+    const card = f && this.list.querySelector<HTMLElement>(`[data-id="${CSS.escape(this.lead(f).id)}"]`);
+    const fold = card?.querySelector<HTMLDetailsElement>(".finding-explain");
+    if (!card || !fold) return false;
+    fold.open = true;
+    card.scrollIntoView({ block: "nearest" });
+    card.focus({ preventScroll: true });
+    return true;
   }
 
   // open are the open findings without their evidence; those at rest, whose places are as usual at present, come last.
@@ -99,9 +112,10 @@ export class FindingsView {
   }
 
   private make(id: string): HTMLLIElement {
-    return el("li", { class: "finding" },
+    return el("li", { class: "finding", "data-id": id, tabindex: -1 },
       el("span", { class: "finding-icon" }),
       el("div", { class: "finding-body" },
+        el("p", { class: "finding-headline" }),
         el("p", { class: "finding-head" }, el("span", { class: "finding-severity" }), el("span", { class: "finding-kind" }), el("span", { class: "finding-time" })),
         el("div", { class: "finding-where" },
           el("button", { type: "button", class: "finding-place", click: () => {
@@ -111,7 +125,16 @@ export class FindingsView {
           el("span", { class: "finding-since" })),
         el("p", { class: "finding-text" }),
         el("details", { class: "finding-evidence" }, el("summary", {}), el("ul", {})),
+        explainer(id),
       ));
+  }
+
+  // link is the place of a finding as a button that opens it.
+  private link(f: Finding): HTMLButtonElement {
+    return el("button", { type: "button", class: "finding-place", click: () => {
+      const now = this.all.get(f.id);
+      if (now) this.show(now);
+    } }, placeName(f));
   }
 
   // fold writes the evidence of a cause below it, the most severe first.
@@ -122,10 +145,12 @@ export class FindingsView {
     const summary = e.querySelector("summary"), items = e.querySelector("ul");
     if (count === 0 || !summary || !items) return;
     setText(summary, `Evidence: ${plural(count, "finding")}`);
-    const rows = list.slice(0, folded).map((x) => `${severityName(x.severity)} · ${kindName(x.kind)}${place(x)}${x.end_ms ? " · ended" : x.resting ? " · at rest" : ""}: ${x.text}`);
-    if (count > rows.length) rows.push(`and ${count - rows.length} more`);
+    const rows: (string | HTMLElement)[][] = list.slice(0, folded).map((x) => [`${severityName(x.severity)} · ${kindName(x.kind)}${placeName(x) ? ", " : ""}`,
+      this.link(x), `${x.end_ms ? " · ended" : x.resting ? " · at rest" : ""}: ${x.headline ?? x.text}`]);
+    if (count > rows.length) rows.push([`and ${count - rows.length} more`]);
+    const text = (r: (string | HTMLElement)[]): string => r.map((x) => (typeof x === "string" ? x : x.textContent)).join("");
     const now = [...items.children].map((x) => x.textContent);
-    if (rows.length !== now.length || rows.some((r, i) => r !== now[i])) items.replaceChildren(...rows.map((r) => el("li", {}, r)));
+    if (rows.length !== now.length || rows.some((r, i) => text(r) !== now[i])) items.replaceChildren(...rows.map((r) => el("li", {}, ...r)));
   }
 
   private update(e: HTMLLIElement, f: Finding): void {
@@ -141,6 +166,7 @@ export class FindingsView {
     }
     const rests = f.resting === true && f.end_ms === 0;
     if (e.dataset.rests !== String(rests)) e.dataset.rests = String(rests);
+    setText(part("headline"), f.headline ?? "");
     setText(part("severity"), rests ? `At rest, ${f.severity} before` : severityName(f.severity));
     setText(part("kind"), kindName(f.kind));
     const lasted = now - f.start_ms;

@@ -66,6 +66,8 @@ function refresh(): void {
   });
 }
 
+let visited = false; // the finding that the address named at first
+
 function failed(e: unknown): void {
   if (e instanceof NotSignedIn) window.location.assign("/login");
   else if (!(e instanceof TypeError)) console.warn(e); // a TypeError is the network's; the stream says so itself
@@ -84,6 +86,7 @@ async function load(): Promise<void> {
       setStatus(s);
       network.reset();
       findings.reload(f);
+      if (!visited) visited = visitFinding();
       setLedger(l);
       foot(s);
     } else setStatus(await ask<Status>("status"));
@@ -242,7 +245,14 @@ byId("banner-retry").addEventListener("click", () => live.connect());
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden && again) refresh();
 });
+// visitFinding opens the finding that the address names.
+function visitFinding(): boolean {
+  const named = /^#finding=([0-9a-f]{16})$/.exec(window.location.hash);
+  return named !== null && findings.visit(named[1] ?? "");
+}
+
 window.addEventListener("hashchange", () => {
+  if (visitFinding()) return;
   if (map.visit(window.location.hash)) jumpTo("map");
   else if (window.location.hash.startsWith("#hop=")) {
     chooseFirst();
