@@ -74,6 +74,9 @@ func (p *Program) Answer(ctx context.Context, question any) (answer []byte, took
 	group(c)
 	start := time.Now()
 	if err := c.Start(); err != nil {
+		if ctx.Err() != nil { // the time was over before the program ran
+			err = context.Cause(ctx)
+		}
 		return nil, 0, err
 	}
 	bound(c.Process.Pid, cmp.Or(p.Memory, defaultMemory))

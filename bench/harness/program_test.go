@@ -82,7 +82,7 @@ func TestAnswer(t *testing.T) {
 		want string // in the error
 		is   error
 	}{
-		{how: "echo"}, {how: "deaf"}, {how: "keeper"}, {"traceback", "exit status 1: Traceback: … KeyError", nil}, {"fail", "exit status 3: no idea !!!", nil}, {"flood", "", errLength}, {"hang", "", errTime},
+		{how: "echo"}, {how: "deaf"}, {how: "keeper"}, {"traceback", "exit status 1: Traceback: … KeyError", nil}, {"fail", "exit status 3: no idea !!!", nil}, {"flood", "", errLength}, {"hang", "", errTime}, {"late", "", errTime},
 	} {
 		t.Run(x.how, func(t *testing.T) {
 			t.Setenv("HOPSCOPE_FOREIGN", x.how)
@@ -90,8 +90,11 @@ func TestAnswer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if x.is == errTime {
+			switch x.how {
+			case "hang":
 				p.Limit = -startTime + time.Millisecond
+			case "late": // the time is over before the program starts
+				p.Limit = -startTime
 			}
 			answer, took, err := p.Answer(t.Context(), instance)
 			switch {
