@@ -2,14 +2,34 @@
 package docs
 
 import (
-	_ "embed"
+	"embed"
 	"strings"
+	"unicode"
 )
 
-// Findings is findings.md.
-//
-//go:embed findings.md
-var Findings string
+//go:embed findings.md operating.md fleet.md
+var pages embed.FS
+
+// Page returns the Markdown of a page by its name without extension, such as "findings". It returns false for a page that
+// the program does not hold.
+func Page(name string) (markdown string, ok bool) {
+	text, err := pages.ReadFile(name + ".md")
+	return string(text), err == nil
+}
+
+// Anchor returns the name of a heading within a page, such as "causes" or "high-queue": letters and digits in lower case,
+// with dashes for spaces.
+func Anchor(heading string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
+			return unicode.ToLower(r)
+		case r == ' ':
+			return '-'
+		}
+		return -1
+	}, strings.TrimSpace(heading))
+}
 
 // Passage is a paragraph of a section with the word in italics that begins it, such as "Evidence"; "" for the first one.
 type Passage struct {
@@ -19,7 +39,8 @@ type Passage struct {
 
 // Kind returns the section of findings.md about a kind of findings as passages. It returns none for an unknown kind.
 func Kind(kind string) (list []Passage) {
-	_, section, ok := strings.Cut(Findings, "\n### `"+kind+"`\n")
+	page, _ := Page("findings")
+	_, section, ok := strings.Cut(page, "\n### `"+kind+"`\n")
 	if !ok {
 		return nil
 	}

@@ -84,6 +84,7 @@ func TestFleetAlertsAreWhole(t *testing.T) {
 				}
 			}
 		}
+		checkRunbook(t, &r)
 		if s := r.Labels["severity"]; s != "critical" && s != "warning" {
 			t.Errorf("%s is of severity %q", r.Alert, s)
 		}

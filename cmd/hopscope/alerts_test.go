@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/docs"
+	"github.com/hopscope/hopscope/inference"
 )
 
 const (
@@ -84,6 +86,7 @@ func TestAlertsNameMetrics(t *testing.T) {
 				}
 			}
 		}
+		checkRunbook(t, &r)
 		if s := r.Labels["severity"]; s != "critical" && s != "warning" {
 			t.Errorf("%s is of severity %q", r.Alert, s)
 		}
@@ -95,6 +98,36 @@ func TestAlertsNameMetrics(t *testing.T) {
 	for line := range strings.Lines(string(tests)) {
 		if series, ok := strings.CutPrefix(strings.TrimSpace(line), "- {series: "); ok {
 			check(alertTests, series)
+		}
+	}
+}
+
+// checkRunbook checks that the runbook of a rule is a section of a page that the program shows. Of a kind that the label
+// has, all are.
+func checkRunbook(t *testing.T, r *alertRule) {
+	t.Helper()
+	_, address, _ := strings.Cut(r.Annotations["runbook_url"], "/docs/")
+	name, anchor, _ := strings.Cut(address, "#")
+	page, ok := docs.Page(name)
+	if !ok {
+		t.Errorf("%s: runbook_url %q names no page that the program shows", r.Alert, r.Annotations["runbook_url"])
+	}
+	anchors := []string{anchor}
+	if anchor == "{{ $labels.kind }}" {
+		anchors = nil
+		for _, k := range inference.Kinds() {
+			anchors = append(anchors, k.String())
+		}
+	}
+	var headings []string
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "#") {
+			headings = append(headings, docs.Anchor(strings.TrimLeft(line, "#")))
+		}
+	}
+	for _, a := range anchors {
+		if !slices.Contains(headings, a) {
+			t.Errorf("%s: docs/%s.md has no section %s", r.Alert, name, a)
 		}
 	}
 }

@@ -91,7 +91,8 @@ type Alert struct {
 	Baseline float64   `json:"baseline"`
 	Evidence int       `json:"evidence"` // findings that the cause explains
 	Learning bool      `json:"learning,omitempty"`
-	Headline string    `json:"headline,omitempty"` // place and figures in one short line
+	Headline string    `json:"headline,omitempty"`    // place and figures in one short line
+	Runbook  string    `json:"runbook_url,omitempty"` // section of docs/findings.md about the kind
 	Text     string    `json:"text"`
 	Open     int       `json:"open"` // alerts that are open in all
 
@@ -100,7 +101,7 @@ type Alert struct {
 
 // Screened is a with texts that can be shown: receivers show what nodes and interfaces are called by others.
 func (a Alert) Screened() Alert {
-	for _, text := range []*string{&a.Instance, &a.Key, &a.Finding, &a.Kind, &a.Severity, &a.Element, &a.Headline, &a.Text} {
+	for _, text := range []*string{&a.Instance, &a.Key, &a.Finding, &a.Kind, &a.Severity, &a.Element, &a.Headline, &a.Runbook, &a.Text} {
 		*text = names.Printable(*text)
 	}
 	return a

@@ -162,7 +162,7 @@ func (c *Center) observe(f *inference.Finding) {
 	}
 	a := &o.Alert
 	a.Finding, a.Kind, a.Element, a.Severity = f.IDText(), f.Kind.String(), o.subject.String(), o.Severity.String()
-	a.Headline = c.names.Headline(f)
+	a.Headline, a.Runbook = c.names.Headline(f), Runbook(c.cfg.Runbook, f.Kind)
 	a.Updated, a.Value, a.Baseline, a.Evidence, a.Learning, a.Text = utc(f.Updated), number(f.Value), number(f.Baseline), f.Evidence, f.Learning, strings.ToValidUTF8(f.Text, "\uFFFD")
 }
 

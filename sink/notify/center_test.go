@@ -85,6 +85,24 @@ func TestOneAlertForOneCause(t *testing.T) {
 	expect(t, c.Step(epoch+4*second, []inference.Finding{cause}))
 }
 
+// TestRunbook holds that alerts point at the section of their kind, and which addresses the settings refuse.
+func TestRunbook(t *testing.T) {
+	for base, want := range map[string]string{"": "/docs/findings#high-latency", "https://wiki.example/findings": "https://wiki.example/findings#high-latency"} {
+		c := newCenter(t, func(cfg *Config) { cfg.Runbook = base })
+		if got := c.Step(epoch, []inference.Finding{slow(1, 7)}); len(got) == 0 || got[0].Runbook != want {
+			t.Errorf("%q: %+v, want %q", base, got, want)
+		}
+	}
+	for _, base := range []string{"wiki", "/docs/findings", "ftp://wiki.example/", "https://wiki.example/findings#kinds", "https://"} {
+		var cfg Config
+		cfg.SetDefaults()
+		cfg.Runbook = base
+		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "runbook: ") {
+			t.Errorf("%q: %v", base, err)
+		}
+	}
+}
+
 func TestWhatIsNotSent(t *testing.T) {
 	c := newCenter(t, nil)
 	info, learning, ended := slow(1, 1), slow(2, 2), slow(3, 3)

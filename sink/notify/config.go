@@ -3,6 +3,8 @@ package notify
 import (
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 	"time"
 )
 
@@ -16,6 +18,7 @@ type Config struct {
 	File        string        `yaml:"file" doc:"File of what people acknowledged, accepted and muted, which hopscope findings changes; it is read again when it changes. A relative path is in the working directory."`
 	StateFile   string        `yaml:"state_file" doc:"File that keeps what is open over restarts. Empty means the name of file with .state behind it."`
 	Maintenance []Mute        `yaml:"maintenance" doc:"When work is done on a part of the network: what is found there is not sent."`
+	Runbook     string        `yaml:"runbook" doc:"Address of a copy of docs/findings.md, to whose section of the kind alerts point as runbook_url. Empty is /docs/findings of the collector's own page."`
 	MaxOpen     int           `yaml:"max_open" doc:"Most alerts that are open at a time; further ones are counted and not sent one by one." range:"1..1000000"`
 }
 
@@ -27,6 +30,9 @@ func (c *Config) SetDefaults() {
 // Validate returns the errors that the ranges of single values do not show. Each mute of Maintenance is validated by
 // itself.
 func (c *Config) Validate() error {
+	if u, err := url.Parse(c.Runbook); c.Runbook != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Contains(c.Runbook, "#")) {
+		return fmt.Errorf("runbook: %q is no address such as https://wiki.example/findings, without #", c.Runbook)
+	}
 	if c.File == "" && c.StateFile == "" {
 		return errors.New("state_file: is empty, and so is file, whose name it would have")
 	}

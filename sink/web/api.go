@@ -46,6 +46,7 @@ func (s *Server) routes() http.Handler {
 		"/api/fleet":      s.serveFleet,
 		"/api/events":     s.serveEvents,
 		"/login":          s.serveLogin,
+		"/docs/{page}":    s.serveDocs,
 	} {
 		mux.HandleFunc(path, h)
 	}

@@ -78,7 +78,7 @@ func public(path string) bool {
 	case "/healthz", "/readyz", "/login", "/app.css", "/favicon.svg", "/inter.woff2":
 		return true
 	}
-	return false
+	return strings.HasPrefix(path, "/docs/") // the documentation of the program, which alerts point at
 }
 
 // contentSecurityPolicy lets the page load its own files and nothing else, and lets no script turn text into markup.

@@ -165,6 +165,7 @@ func TestOneAlertForOneCause(t *testing.T) {
 	s.heard("resolved", labels("warning"))
 	before := s.open()
 	if len(before) != 1 || !maps.Equal(before[0].Labels, labels("critical")) || !before[0].StartsAt.Equal(start) || before[0].GeneratorURL != "http://page:8080/" ||
+		before[0].Annotations["runbook_url"] != "http://page:8080/docs/findings#high-latency" ||
 		before[0].Annotations["description"] != "latency of link 7–9 has risen" || before[0].Annotations["summary"] != "high-latency link 7–9 (critical)" {
 		t.Fatalf("open: %+v", before)
 	}

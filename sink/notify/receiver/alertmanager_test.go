@@ -127,7 +127,7 @@ func alertmanagerWriter(t *testing.T, url string, change func(*Alertmanager)) *A
 
 func alertmanagerAlert(status notify.Status, severity, element string, start time.Time) notify.Alert {
 	a := notify.Alert{Status: status, Instance: "here", Key: "high-latency " + element, Finding: "7-1", Kind: "high-latency", Severity: severity,
-		Element: element, Start: start, Updated: start.Add(time.Second), Value: 2, Baseline: 1, Text: "latency of " + element + " has risen"}
+		Element: element, Start: start, Updated: start.Add(time.Second), Value: 2, Baseline: 1, Runbook: "/docs/findings#high-latency", Text: "latency of " + element + " has risen"}
 	if status == notify.Resolved {
 		a.End = start.Add(2 * time.Second)
 	}

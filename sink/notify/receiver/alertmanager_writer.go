@@ -186,10 +186,22 @@ func (w *AlertmanagerWriter) alertOf(a *notify.Alert) postable {
 	if a.Finding != "" {
 		p.Annotations["finding"] = cleanLabel(a.Finding)
 	}
+	if a.Runbook != "" {
+		p.Annotations["runbook_url"] = cleanLabel(w.runbook(a))
+	}
 	if a.Headline != "" {
 		p.Annotations["headline"] = cleanLabel(a.Headline)
 	}
 	return p
+}
+
+// runbook returns the address of an alert's runbook. One on the page of a collector is put behind the address of the
+// page, where the settings have it.
+func (w *AlertmanagerWriter) runbook(a *notify.Alert) string {
+	if strings.HasPrefix(a.Runbook, "/") && w.conf.Page != "" {
+		return strings.TrimSuffix(w.conf.Page, "/") + a.Runbook
+	}
+	return a.Runbook
 }
 
 // ended is an alert with the severity that it had before.

@@ -99,6 +99,7 @@ func (f *form) head(a *notify.Alert, n int) []byte {
 	value("instance", a.Instance)
 	value("finding", a.Finding)
 	value("headline", a.Headline)
+	value("runbook_url", a.Runbook)
 	if a.Status != notify.Heartbeat && a.Status != notify.Test {
 		value("start", stamp(a.Start))
 		if !a.End.IsZero() {

@@ -62,7 +62,7 @@ func TestPageOfSyslog(t *testing.T) {
 	f := testForm()
 	f.facility = slices.Index(facilities, "local4")
 	start := time.Date(2026, 11, 22, 16, 0, 0, 0, time.UTC)
-	m := f.messageOf(&notify.Alert{Instance: "collector-1", Key: "high-latency node 7", Finding: "18a4c0-3", Headline: "p99 latency at leaf-7: 1.5 ms, usually 200 µs", Kind: "high-latency", Severity: "critical", Element: "node 7",
+	m := f.messageOf(&notify.Alert{Instance: "collector-1", Key: "high-latency node 7", Finding: "18a4c0-3", Headline: "p99 latency at leaf-7: 1.5 ms, usually 200 µs", Runbook: "/docs/findings#high-latency", Kind: "high-latency", Severity: "critical", Element: "node 7",
 		Start: start, Updated: start.Add(5 * time.Second), Time: start.Add(10 * time.Second), Value: 1.5e6, Baseline: 200_000, Evidence: 3, Text: "p99 latency of node 7 is 7.5 times what is usual", Open: 1})
 	if !strings.Contains(string(page), "\n"+string(m)+"\n") {
 		t.Errorf("docs/alerts.md does not show\n%s", m)

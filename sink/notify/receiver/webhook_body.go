@@ -70,7 +70,7 @@ func samples() (alerts []notify.Alert) {
 		a := notify.Alert{Status: s, Instance: hostile, Start: at, Updated: at.Add(time.Minute), Time: at.Add(time.Minute), Text: hostile}
 		if s != notify.Heartbeat {
 			a.Key, a.Finding, a.Kind, a.Severity, a.Element = hostile, "1-2", "high-latency", "critical", hostile
-			a.Headline = hostile
+			a.Headline, a.Runbook = hostile, "/docs/findings#high-latency"
 			a.Value, a.Baseline, a.Evidence, a.Open = 1.5e6, 2e5, 3, 4
 		}
 		if s == notify.Resolved {

@@ -53,7 +53,7 @@ func Explain(list []inference.Finding, id string, n *names.Names, setting Settin
 		return nil
 	}
 	f := &list[i]
-	x := &Explanation{Finding: NewFinding(f, n), Runbook: notify.Runbook(f.Kind.String()), About: docs.Kind(f.Kind.String()), Thresholds: thresholds(f.Kind, setting)}
+	x := &Explanation{Finding: NewFinding(f, n), Runbook: notify.Runbook("", f.Kind), About: docs.Kind(f.Kind.String()), Thresholds: thresholds(f.Kind, setting)}
 	for k := range list {
 		o := &list[k]
 		switch {
@@ -192,7 +192,7 @@ func (x *Explanation) Write(w io.Writer) error {
 			fmt.Fprintf(w, "  %s: %s\n", show(l.Text), show(l.Command))
 		}
 	}
-	_, err := fmt.Fprintf(w, "  The page of this kind: /%s\n", show(x.Runbook))
+	_, err := fmt.Fprintf(w, "  The page of this kind: %s\n", show(x.Runbook))
 	return err
 }
 

@@ -27,7 +27,7 @@ function contents(x: Explanation): HTMLElement[] {
   list("Not judged", x.unjudged.map((s) => el("li", {}, s)));
   list("Where to look next", [
     ...x.next.filter((l) => l.page).map((l) => el("li", {}, el("a", { href: l.page }, l.text))),
-    el("li", {}, el("a", { href: `/${x.runbook}` }, "All about this kind of finding")),
+    el("li", {}, el("a", { href: x.runbook }, "All about this kind of finding")),
   ]);
   return out;
 }
