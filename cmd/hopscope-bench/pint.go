@@ -28,10 +28,15 @@ func pintCommand() *cobra.Command {
 		Long: `Make the figures of PINT (SIGCOMM 2020) again: what was published, re-implemented,
 beside ours on the same input in the same run.
 
+  1      completion of flows with TCP, by bytes of telemetry in packets
+  2      goodput of long flows with TCP, by the same
   5      packets until 25 hops are known, by coding scheme
+  7      congestion control: HPCC with a digest of 8 bits, and with INT
+  8      the same, with the digest in a share of packets
   9      error of latency quantiles, by packets and by size of the sketch
   10     packets until a path is known, by its length; PPM and AMS2 for comparison
   11     three queries in 16 bits: alone, planned by hand, and planned by "plan queries"
+  11hpcc the same figure's congestion control
   loops  false alarms of loop detection
   cost   time and memory of decoding
   errors paths where the map of the network is wrong, and when they are certain
@@ -85,7 +90,7 @@ for each flow or null, beside what PINT's decoder and ours know then. ` + algori
 	}
 	f := c.Flags()
 	f.StringSliceVar(&figures, "figure", nil, "only these: "+strings.Join(digests.Figures(), ", ")+" (repeatable)")
-	f.IntVar(&o.Runs, "runs", 0, "repetitions of each point; 0 for 10000, or less where one takes long; flows of an instance of --algorithm, 0 for 50")
+	f.IntVar(&o.Runs, "runs", 0, "repetitions of each point; 0 for 10000, or less where one takes long; flows of a simulation of figures 1, 2, 7, 8 and 11hpcc, 0 for 1000; flows of an instance of --algorithm, 0 for 50")
 	f.StringArrayVar(&o.Rows, "row", nil, `of figure errors: only rows with this in their name, such as "Kentucky Datalink, distances: a node" (repeatable)`)
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of all random numbers")
 	out.flag(f)

@@ -57,7 +57,7 @@ func TestBenchPINT(t *testing.T) {
 	if _, err := run("--figure", "errors", "--row", "no such row"); err == nil || !strings.Contains(err.Error(), `"Kentucky Datalink, links: a node renumbered"`) {
 		t.Errorf("no row: %v", err)
 	}
-	for _, args := range [][]string{{"--figure", "7"}, {"--row", "none"}, {"--runs", "-1"}, {"--format", "xml"}} {
+	for _, args := range [][]string{{"--figure", "6"}, {"--row", "none"}, {"--runs", "-1"}, {"--format", "xml"}} {
 		if _, err := run(args...); !errors.As(err, new(cli.UsageError)) {
 			t.Errorf("bench pint %v: %v, want a usage error", args, err)
 		}

@@ -31,10 +31,15 @@ var figures = []struct {
 	name string
 	make func(*bench) error
 }{
+	{"1", (*bench).completionTimes},
+	{"2", (*bench).longGoodputs},
 	{"5", (*bench).coding},
+	{"7", (*bench).hpccOverINT},
+	{"8", (*bench).hpccShares},
 	{"9", (*bench).latencyErrors},
 	{"10", (*bench).tracing},
 	{"11", (*bench).mix},
+	{"11hpcc", (*bench).hpccAmongQueries},
 	{"loops", (*bench).loops},
 	{"spray", (*bench).spray},
 	{"cost", (*bench).cost},

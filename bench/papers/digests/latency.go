@@ -334,7 +334,7 @@ func quantileError(values [][]uint64, q float64, m latencyMethod) (sum float64) 
 }
 
 // rank is the smallest value that at least the share q does not exceed; NaN if there are none.
-func rank(sorted []uint64, q float64) float64 {
+func rank[T uint64 | float64](sorted []T, q float64) float64 {
 	if len(sorted) == 0 {
 		return math.NaN()
 	}

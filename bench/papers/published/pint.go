@@ -8,8 +8,13 @@ var pint = Text{
 		{Place: "Table 1", What: "metadata values", State: Drawing, Why: "a list"},
 		{Place: "Table 2", What: "use cases", State: Drawing, Why: "a list"},
 		{Place: "Section 2", What: "28 and 48 bytes on 5 hops, 76 and 6 ns", State: Drawing, Why: "sums of published sizes and clocks"},
-		{Place: "Figure 1", What: "flow completion time by overhead and load: +10 % at 48 bytes, +25 % at 108 bytes, 70 % load", State: Missing, Why: "no senders with windows are built"},
-		{Place: "Figure 2", What: "goodput of long flows by overhead: -10 % at 48 bytes, -20 % at 108 bytes, 70 % load", State: Missing, Why: "no senders with windows are built"},
+		{Place: "Figure 1", What: "mean flow completion time with TCP at 70 % load, over that without telemetry", Values: []Value{
+			{"48 bytes", "+10 %", 1.08, 1.12, at("pint-1", "Figure 1", "48", "70 % load")},
+			{"108 bytes", "+25 %", 1.2, 1.3, at("pint-1", "Figure 1", "108", "70 % load")}}},
+		{Place: "Figure 2", What: "mean goodput of flows longer than 10 MB at 70 % load, over that without telemetry", Values: []Value{
+			{"48 bytes", "-10 %", 0.88, 0.92, at("pint-1", "Figure 2", "48", "70 % load")},
+			{"108 bytes", "-20 %", 0.77, 0.83, at("pint-1", "Figure 2", "108", "70 % load")},
+			{"108 bytes over 48", "0.899, by its formula of the capacity left", 0.86, 0.94, over(at("pint-1", "Figure 2", "108", "70 % load"), at("pint-1", "Figure 2", "48", "70 % load"))}}},
 		{Place: "Figure 3", What: "architecture", State: Drawing, Why: "a drawing"},
 		{Place: "Table 3", What: "techniques by use case", State: Drawing, Why: "a list"},
 		{Place: "Section 4.1", What: "each hop is the one that wrote with probability 1/k", Test: "decode/pint TestWritersAreUniform"},
@@ -38,8 +43,24 @@ var pint = Text{
 		{Place: "Section 4.3, appendices B and C", What: "HPCC's utilisation by logarithms", Test: "decode/pint TestLineAgainstFloat"},
 		{Place: "Section 5, figure 6", What: "four, four and eight pipeline stages", State: Missing, Why: "needs Tofino's compiler; ours is of v1model"},
 		{Place: "Figure 6", What: "layout of the stages", State: Drawing, Why: "a drawing"},
-		{Place: "Figure 7", What: "slowdown of HPCC with PINT and with INT; goodput of long flows +71 % at 70 % load", State: Missing, Why: "no senders with windows are built"},
-		{Place: "Figure 8", What: "slowdown with p = 1, 1/16, 1/256", State: Missing, Why: "no senders with windows are built"},
+		{Place: "Figure 7(a)", What: "HPCC with PINT over HPCC with INT: goodput of flows longer than 10 MB, web search, in percent", Values: []Value{
+			{"70 % load", "+71", 60, 82, at("pint-7", "Figure 7(a)", "70", "gain, %")},
+			{"70 % load less 50 %", "more at higher load", 0, inf, less(at("pint-7", "Figure 7(a)", "70", "gain, %"), at("pint-7", "Figure 7(a)", "50", "gain, %"))}}},
+		{Place: "Figure 7(b)", What: "the same: 95th percentile of slowdown, web search, 50 % load", Values: []Value{
+			{"mean of tenths by size", "similar", 0.9, 1.1, at("pint-7", "Figure 7(b)", "mean of tenths", "PINT over INT, p95")},
+			{"shortest tenth", "slightly worse", 1, 1.2, at("pint-7", "Figure 7(b)", "0 to 10", "PINT over INT, p95")},
+			{"longest tenth", "better", 0, 1, at("pint-7", "Figure 7(b)", "90 to 100", "PINT over INT, p95")}}},
+		{Place: "Figure 7(c)", What: "the same, Hadoop", Values: []Value{
+			{"mean of tenths by size", "similar", 0.9, 1.1, at("pint-7", "Figure 7(c)", "mean of tenths", "PINT over INT, p95")},
+			{"shortest tenth", "slightly worse", 1, 1.2, at("pint-7", "Figure 7(c)", "0 to 10", "PINT over INT, p95")},
+			{"longest tenth", "better", 0, 1, at("pint-7", "Figure 7(c)", "90 to 100", "PINT over INT, p95")}}},
+		{Place: "Figure 8(a)", What: "95th percentile of slowdown over that with p = 1, web search", Values: []Value{
+			{"p = 1/16, mean of tenths by size", "only slightly more", 0.9, 1.1, at("pint-7", "Figure 8(a)", "mean of tenths", "p = 1/16 over p = 1, p95")},
+			{"p = 1/256, shortest tenth", "significantly more", 1.1, inf, at("pint-7", "Figure 8(a)", "0 to 10", "p = 1/256 over p = 1, p95")},
+			{"p = 1/256, longest tenth, from 5 MB", "more", 1, inf, at("pint-7", "Figure 8(a)", "90 to 100", "p = 1/256 over p = 1, p95")}}},
+		{Place: "Figure 8(b)", What: "the same, Hadoop", Values: []Value{
+			{"p = 1/16, mean of tenths by size", "only slightly more", 0.9, 1.1, at("pint-7", "Figure 8(b)", "mean of tenths", "p = 1/16 over p = 1, p95")},
+			{"p = 1/256, shortest tenth", "significantly more", 1.1, inf, at("pint-7", "Figure 8(b)", "0 to 10", "p = 1/256 over p = 1, p95")}}},
 		{Place: "Figure 9", What: "error of latency quantiles", Values: []Value{
 			{"sketch of 100 bytes above all codes, 500 packets, 8 bits, median, in percent", "only a little", 0, 10, at("pint-9", "lognormal: by packets", "0.5 | 500", "vs. all")},
 			{"the same, 99th percentile", "only a little", -2, 10, at("pint-9", "lognormal: by packets", "0.99 | 500", "vs. all")},
@@ -74,7 +95,9 @@ var pint = Text{
 		{Place: "Figure 11", What: "the same: error of the median latency", Values: []Value{
 			{"", "+0.7", -0.3, 1.7, at("pint-11", "three queries", "the paper's, by hand", "vs. alone (column 10)")}},
 			Why: "15 of 16 packets carry it, and an error of so many samples is larger by √(16/15), 3.3 %; ours with 10 000 runs agrees with that"},
-		{Place: "Figure 11", What: "the same: short flows of HPCC 6.6 % slower", State: Missing, Why: "no senders with windows are built"},
+		{Place: "Figure 11", What: "the same: 95th percentile of slowdown with HPCC, Hadoop", Values: []Value{
+			{"shorter half of the flows", "+6.6", 3, 10, at("pint-7", "Figure 11, HPCC", "shorter half", "slower, p95, %")},
+			{"longest tenth", "not more", -inf, 3, at("pint-7", "Figure 11, HPCC", "longest tenth", "slower, p95, %")}}},
 		{Place: "Appendix A.1", What: "samples and sketches behind theorems 1 and 2", Test: "inference/aggregation TestSketchesAgainstAllCodes"},
 		{Place: "Appendix A.2.1, lemma 1", What: "flips until k successes", Test: "bench/papers/digests TestProofLemma1"},
 		{Place: "Appendix A.2.1, theorem 2", What: "double dixie cup", Test: "bench/papers/digests TestProofTheorem2"},
