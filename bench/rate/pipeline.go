@@ -48,7 +48,7 @@ type PipelineResult struct {
 	LongestWindow                    time.Duration // the longest of these interruptions
 	Median                           float64       // of the batches, in ns a report, with the share of the windows
 	Flows, Findings                  int
-	MemoryBytes                      int64 // of the flow table and the sketches
+	MemoryBytes                      int64 // in use for the flows and their sketches
 	Warmup                           int   // reports before
 	Sketches                         shard.SketchStates
 }
@@ -100,7 +100,7 @@ func Pipeline(cfg PipelineConfig) (PipelineResult, error) {
 	st := p.state.Stats()
 	p.res.Median = float64(p.batches.Quantile(0.5))/16 + float64(p.res.Window)/float64(cfg.Reports)
 	p.res.Reports, p.res.Flows = cfg.Reports, st.Flows
-	p.res.MemoryBytes = st.MemoryBytes * int64(st.Flows) / int64(st.Capacity)
+	p.res.MemoryBytes = st.UsedBytes
 	p.res.Warmup, p.res.Sketches = cfg.Warmup, p.state.SketchStates()
 	return p.res, p.res.check(&cfg)
 }

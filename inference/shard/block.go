@@ -1,35 +1,107 @@
 package shard
 
 import (
+	"unsafe"
+
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sketches"
 	"github.com/hopscope/hopscope/sketches/tail"
 )
 
-// block is one hop of one flow.
-type block struct {
+// head is one hop of one flow, without the sketch of its latencies.
+type head struct {
 	node, egress uint32
 	next         uint32 // block of the next hop, from the last inline one on; of a free block the next free one
 	ref          uint16 // into the hop table
 	ttl          uint8  // postcards: of the packet as this hop saw it, 0 if unknown
-	strikes      uint8  // postcards: how often another hop came in its place
-	latency      tail.Sketch
+	strikes      uint8  // postcards: how often another hop came in its place; of a free half, freed
 }
 
-func (b *block) key() inference.HopKey { return inference.HopKey{Node: b.node, EgressIf: b.egress} }
+func (h *head) key() inference.HopKey { return inference.HopKey{Node: h.node, EgressIf: h.egress} }
 
-// slab is a fixed number of blocks. Block 0 belongs to no flow.
+// block is a hop with a sketch of its own size, or two halves.
+type block struct {
+	head
+	latency tail.Sketch
+}
+
+// half is a hop whose sketch is brief.
+type half struct {
+	head
+	latency tail.Brief
+}
+
+// Both halves fill a block.
+var _ = [1]struct{}{}[unsafe.Sizeof(block{})-2*unsafe.Sizeof(half{})]
+
+const (
+	// whole marks the number of a block that is not halved. Otherwise the lowest bit says which half it is.
+	whole = 1 << 31
+	freed = 0xff // strikes of a free half whose block is in use
+)
+
+// slab is a fixed number of blocks, whole or in halves. Block 0 belongs to no flow.
+//
+// Free halves of blocks in use are a list in both directions (node is the one before), so that a block becomes whole
+// again as soon as its other half is free. Hops take the halves of few blocks first.
 type slab struct {
 	blocks []block
 	used   uint32 // the rest was never touched
-	freed  uint32
-	live   int
+	freed  uint32 // first free block
+	half   uint32 // first free half of a block in use
+	live   int    // hops
+	taken  int    // halves in use
 }
 
-func newSlab(n int) slab { return slab{blocks: sketches.MakeHuge[block](n + 1), used: 1} }
+func newSlab(n int) slab {
+	return slab{blocks: sketches.MakeHuge[block](min(n, whole/2-1) + 1), used: 1}
+}
 
-// allocate returns an empty block, or 0 if there is none.
+// room is the number of free halves.
+func (s *slab) room() int { return 2*(len(s.blocks)-1) - s.taken }
+
+// at returns the hop of a block or a half.
+func (s *slab) at(b uint32) *head { return &s.brief(b).head }
+
+// brief returns a half.
+func (s *slab) brief(b uint32) *half {
+	return &(*[2]half)(unsafe.Pointer(&s.blocks[b&^whole/2]))[b%2]
+}
+
+// sketch returns the latencies of a hop.
+func (s *slab) sketch(b uint32) tail.Sketch {
+	if b&whole != 0 {
+		return s.blocks[b&^whole/2].latency
+	}
+	return s.brief(b).latency.Sketch()
+}
+
+// touch reads the cache lines of a hop.
+func (s *slab) touch(b uint32) uint64 {
+	if b&whole != 0 {
+		return s.blocks[b&^whole/2].latency.Touch()
+	}
+	return uint64(s.brief(b).node) + s.brief(b).latency.Touch()
+}
+
+// allocate returns half a block for a hop, or 0 if there is none.
 func (s *slab) allocate(k inference.HopKey) uint32 {
+	b := s.half
+	if b != 0 {
+		s.unlist(b)
+	} else if b = s.take(); b != 0 {
+		s.list(b + 1)
+	} else {
+		return 0
+	}
+	s.live++
+	s.taken++
+	*s.brief(b) = half{head: head{node: k.Node, egress: k.EgressIf}}
+	return b
+}
+
+// take returns the first half of a free block, or 0 if there is none.
+func (s *slab) take() uint32 {
 	i := s.freed
 	switch {
 	case i != 0:
@@ -37,18 +109,80 @@ func (s *slab) allocate(k inference.HopKey) uint32 {
 	case int(s.used) < len(s.blocks):
 		i = s.used
 		s.used++
-	default:
-		return 0
 	}
-	s.live++
-	s.blocks[i] = block{node: k.Node, egress: k.EgressIf}
-	return i
+	return 2 * i
 }
 
-func (s *slab) release(i uint32) {
+func (s *slab) release(b uint32) {
+	s.live--
+	s.give(b)
+}
+
+// give makes a block or a half free.
+func (s *slab) give(b uint32) {
+	switch {
+	case b&whole != 0:
+		s.taken -= 2
+	case s.at(b^1).strikes == freed:
+		s.taken--
+		s.unlist(b ^ 1)
+	default:
+		s.taken--
+		s.list(b)
+		return
+	}
+	i := b &^ whole / 2
 	s.blocks[i].next = s.freed
 	s.freed = i
-	s.live--
+}
+
+// list adds the free half of a block in use.
+func (s *slab) list(b uint32) {
+	h := s.at(b)
+	h.next, h.node, h.strikes = s.half, 0, freed
+	if s.half != 0 {
+		s.at(s.half).node = b
+	}
+	s.half = b
+}
+
+func (s *slab) unlist(b uint32) {
+	h := s.at(b)
+	if h.strikes = 0; h.next != 0 {
+		s.at(h.next).node = h.node
+	}
+	if h.node != 0 {
+		s.at(h.node).next = h.next
+	} else {
+		s.half = h.next
+	}
+}
+
+// grow returns a whole block in place of a half, with its hop, or 0 if there is none.
+func (s *slab) grow(b uint32) uint32 {
+	h := *s.at(b)
+	to := b &^ 1
+	if s.at(b^1).strikes == freed {
+		s.unlist(b ^ 1)
+		s.taken++
+	} else {
+		if to = s.take(); to == 0 {
+			return 0
+		}
+		s.taken += 2
+		s.give(b)
+	}
+	s.blocks[to/2].head = h
+	return to | whole
+}
+
+// shrink makes the first half of a whole block its hop, with a brief sketch.
+func (s *slab) shrink(b uint32, t *tail.Brief) uint32 {
+	b &^= whole
+	s.brief(b).latency = *t
+	s.list(b + 1)
+	s.taken--
+	return b
 }
 
 // chain writes the blocks of f into dst and returns them: hops first, in path order.
@@ -56,7 +190,7 @@ func (s *slab) chain(dst *[maxBlocks]uint32, f *flow) []uint32 {
 	n := int(f.blocks)
 	k := copy(dst[:n], f.block[:])
 	for ; k < n; k++ {
-		dst[k] = s.blocks[dst[k-1]].next
+		dst[k] = s.at(dst[k-1]).next
 	}
 	return dst[:n]
 }
@@ -67,7 +201,16 @@ func (s *slab) setChain(f *flow, chain []uint32) {
 	f.block = [inline]uint32{}
 	copy(f.block[:], chain)
 	for i := inline - 1; i < len(chain)-1; i++ {
-		s.blocks[chain[i]].next = chain[i+1]
+		s.at(chain[i]).next = chain[i+1]
+	}
+}
+
+// replace makes b the i-th block of f.
+func (s *slab) replace(f *flow, chain []uint32, i int, b uint32) {
+	if chain[i] = b; i < inline {
+		f.block[i] = b
+	} else {
+		s.at(chain[i-1]).next = b
 	}
 }
 

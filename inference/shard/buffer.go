@@ -5,6 +5,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/tail"
 )
 
 // full reports whether n reports more fill the buffer.
@@ -44,8 +45,8 @@ func (s *State) countStack(f *flow, r *decode.Report) {
 			ref = f.refs[i]
 			link = f.block[i]
 		default: // long paths go from block to block
-			link = s.slab.blocks[link].next
-			ref = s.slab.blocks[link].ref
+			link = s.slab.at(link).next
+			ref = s.slab.at(link).ref
 		}
 		latency, _ := s.hops.record(ref, u, h)
 		if i < kept {
@@ -89,14 +90,15 @@ func (p *topFlow) next(hops int) []uint16 {
 	return p.queues[at : at+hops]
 }
 
-// add counts codes in the sketches of a hop without going through the flow's buffer.
-func (s *State) add(f *flow, b *block, latency, queue uint16) {
+// add counts codes in the sketches of the i-th hop of a chain without going through the flow's buffer.
+func (s *State) add(f *flow, chain []uint32, i int, latency, queue uint16) {
 	var t *window.HopSketch
 	if f.top != 0 {
-		t = s.top.hop(f, b.key())
+		t = s.top.hop(f, s.slab.at(chain[i]).key())
 	}
 	if latency != absent {
-		b.latency.Update(latency, &s.rng)
+		code := [1]uint16{latency}
+		s.feed(f, chain, i, code[:])
 		if t != nil {
 			s.top.count(&t.Latency, logcode.Dense(latency))
 		}
@@ -117,13 +119,13 @@ func (s *State) flush(f *flow) {
 	}
 	var space [maxBlocks]uint32
 	var memory [bufferCodes]uint16
-	for i, b := range s.slab.chain(&space, f)[:f.hops] {
-		p := &s.slab.blocks[b]
+	chain := s.slab.chain(&space, f)
+	for i := range int(f.hops) {
 		codes := f.column(&memory, i)
 		if f.top != 0 && old < len(codes) { // a hop that was left before the window began is not in it
-			s.top.flush(f, i, p.key(), codes[old:])
+			s.top.flush(f, i, s.slab.at(chain[i]).key(), codes[old:])
 		}
-		f.feed(&p.latency, codes, &s.rng)
+		s.feed(f, chain, i, f.present(codes))
 	}
 	if f.top != 0 {
 		s.top.places[f.top-1].queued = 0
@@ -131,6 +133,48 @@ func (s *State) flush(f *flow) {
 	f.buffered, f.fresh = 0, 0
 	f.flags &^= gaps
 }
+
+// feed adds codes to the sketch of the i-th hop of a chain. The hop gets a whole block as soon as the sketch needs it,
+// and half a one again where cells take less room than the list of codes before. If no flow can make place for the
+// sketch, the codes are lost to it.
+func (s *State) feed(f *flow, chain []uint32, i int, codes []uint16) {
+	b := chain[i]
+	if b&whole != 0 {
+		t := &s.slab.blocks[b&^whole/2].latency
+		listed := t.Listed()
+		t.Add(codes, &s.rng)
+		var brief tail.Brief
+		if listed && !t.Listed() && brief.Hold(t) {
+			s.slab.replace(f, chain, i, s.slab.shrink(b, &brief))
+		}
+		return
+	}
+	brief := &s.slab.brief(b).latency
+	if brief.Add(codes) {
+		return
+	}
+	t := brief.Sketch()
+	t.Add(codes, &s.rng)
+	if brief.Hold(&t) {
+		return
+	}
+	to := s.slab.grow(b)
+	for range growTries {
+		if to != 0 || !s.evictFlow(f) {
+			break
+		}
+		to = s.slab.grow(b)
+	}
+	if to == 0 {
+		s.stats.Unsketched += uint64(len(codes))
+		return
+	}
+	s.slab.blocks[to&^whole/2].latency = t
+	s.slab.replace(f, chain, i, to)
+}
+
+// growTries is how many flows make place for one block at most. What a flow leaves may be halves of blocks in use.
+const growTries = 32
 
 // flush counts the codes of the i-th hop of a candidate: those of latencies, and those of the queues that wait.
 func (t *topFlows) flush(f *flow, i int, k inference.HopKey, latencies []uint16) {

@@ -46,5 +46,8 @@ const minFlows = 2 * batchSize
 // flowBytes returns the memory of a flow whose path has the usual length. It is its entry in the table, its cells in
 // the index and its blocks.
 func (c *Config) flowBytes() int {
-	return int(unsafe.Sizeof(entry{})) + 12 + c.PathLength*int(unsafe.Sizeof(block{}))
+	return int(unsafe.Sizeof(entry{})) + indexBytes + c.PathLength*int(unsafe.Sizeof(block{}))
 }
+
+// indexBytes is the memory of a flow in the index of the table.
+const indexBytes = 12

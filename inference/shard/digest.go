@@ -41,16 +41,17 @@ func (s *State) setDigestPath(f *flow, slot uint32, at int64, nodes []decode.Hop
 // countValue counts what a hop of the path of f wrote into a digest.
 func (s *State) countValue(f *flow, v *digest.Value) {
 	var space [maxBlocks]uint32
-	b := &s.slab.blocks[s.slab.chain(&space, f)[v.Hop-1]]
-	h := decode.Hop{Has: decode.HopNodeID | v.Field, NodeID: b.node}
+	chain, i := s.slab.chain(&space, f), int(v.Hop-1)
+	k := s.slab.at(chain[i]).key()
+	h := decode.Hop{Has: decode.HopNodeID | v.Field, NodeID: k.Node}
 	switch v.Field {
 	case decode.HopLatency:
 		h.Latency = v.Value
 	case decode.HopQueueOccupancy:
 		h.QueueOccupancy = v.Value
 	}
-	latency, queue := s.hops.record(s.hops.find(b.key()), &decode.DefaultUnits, &h)
-	s.add(f, b, latency, queue)
+	latency, queue := s.hops.record(s.hops.find(k), &decode.DefaultUnits, &h)
+	s.add(f, chain, i, latency, queue)
 }
 
 // cutDigests ends the window of the digests.

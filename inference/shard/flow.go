@@ -6,7 +6,6 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sketches/flowtable"
-	"github.com/hopscope/hopscope/sketches/tail"
 )
 
 const (
@@ -79,12 +78,12 @@ func (f *flow) column(dst *[bufferCodes]uint16, i int) []uint16 {
 	return dst[:k]
 }
 
-// feed adds the buffered codes of a hop to its sketch.
-func (f *flow) feed(t *tail.Sketch, codes []uint16, r *tail.Rand) {
+// present removes what is absent from the buffered codes of a hop.
+func (f *flow) present(codes []uint16) []uint16 {
 	if f.flags&gaps != 0 {
 		codes = slices.DeleteFunc(codes, func(c uint16) bool { return c == absent })
 	}
-	t.Add(codes, r)
+	return codes
 }
 
 // hopKey is the place that a hop record is about.

@@ -55,7 +55,7 @@ func (s *State) lastPostcard(f *flow, r *decode.Report) bool {
 	}
 	var space [maxBlocks]uint32
 	chain := s.slab.chain(&space, f)[:f.hops]
-	return s.slab.blocks[chain[len(chain)-1]].key() == hopKey(&r.Hops[0])
+	return s.slab.at(chain[len(chain)-1]).key() == hopKey(&r.Hops[0])
 }
 
 // countEntered counts a report for which entersNetwork is true. It is no report of the flow's packets: the last switch

@@ -31,7 +31,7 @@ func (s *State) setPath(f *flow, slot uint32, r *decode.Report, id uint64) {
 	for i := range chain {
 		k := hopKey(&r.Hops[i])
 		for j, b := range former {
-			if s.slab.blocks[b].key() == k {
+			if s.slab.at(b).key() == k {
 				chain[i] = b
 				former = append(former[:j], former[j+1:]...)
 				break
@@ -64,7 +64,7 @@ func (s *State) setPath(f *flow, slot uint32, r *decode.Report, id uint64) {
 			break
 		}
 		ref := s.hops.find(k)
-		s.slab.blocks[chain[i]].ref = ref
+		s.slab.at(chain[i]).ref = ref
 		if i < inline {
 			f.refs[i] = ref
 		}
@@ -87,11 +87,18 @@ func (s *State) changed(f *flow, now int64, slot uint32, id uint64) {
 	})
 }
 
-// evictBlock takes a block when there is none any more, from the flow that was not seen for longest among a few. It
-// returns 0 if all of those few are in use by the batch.
+// evictBlock takes a block when there is none any more, from another flow. It returns 0 if none can be evicted.
 func (s *State) evictBlock(k inference.HopKey) uint32 {
+	s.evictFlow(nil)
+	return s.slab.allocate(k)
+}
+
+// evictFlow evicts the flow that was not seen for longest among a few. It reports whether there was one among them that
+// the batch does not use. Where it is for flow f, which may have its turn at the end of a window, f and the candidates
+// for the busiest flows stay.
+func (s *State) evictFlow(f *flow) bool {
 	const sample = 8
-	n := uint32(s.flows.Cap())
+	n := uint32(s.flows.Used())
 	victim, found := uint32(0), false
 	for looked, tries := 0, uint32(0); looked < sample && tries < min(n, 4*batchSize); tries++ {
 		slot := s.hand % n
@@ -100,7 +107,7 @@ func (s *State) evictBlock(k inference.HopKey) uint32 {
 			continue
 		}
 		e := s.flows.At(slot)
-		if s.flows.InBatch(slot) || e.Value.blocks == 0 {
+		if s.flows.InBatch(slot) || e.Value.blocks == 0 || f != nil && (f == &e.Value || e.Value.top != 0) {
 			continue
 		}
 		if looked++; !found || e.Seen < s.flows.At(victim).Seen {
@@ -110,5 +117,5 @@ func (s *State) evictBlock(k inference.HopKey) uint32 {
 	if found {
 		s.flows.Delete(victim)
 	}
-	return s.slab.allocate(k)
+	return found
 }

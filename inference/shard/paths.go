@@ -79,7 +79,7 @@ func (s *State) save(x *savedFlow, slot uint32) {
 	*x = savedFlow{key: e.Key, flow: e.Value, hops: x.hops[:0], digests: x.digests[:0]}
 	var space [maxBlocks]uint32
 	for _, b := range s.slab.chain(&space, &x.flow)[:x.flow.hops] {
-		p := &s.slab.blocks[b]
+		p := s.slab.at(b)
 		x.hops = append(x.hops, savedHop{p.node, p.egress, p.ttl, p.strikes})
 	}
 	x.digests = s.digests.Save(x.digests, slot)
@@ -170,7 +170,7 @@ func (x *savedFlow) code(c *state.Coder, newest int64) {
 // resume makes a flow known.
 func (s *State) resume(x *savedFlow) {
 	kept := x.hops[:min(len(x.hops), s.cfg.MaxPathLength)]
-	if s.flows.Len() == s.flows.Cap() || s.slab.live+len(kept) >= len(s.slab.blocks) {
+	if s.flows.Len() == s.flows.Cap() || s.slab.room() < len(kept) {
 		return
 	}
 	slot, inserted := s.flows.Find(tableHash(s.key.Flow(&x.key)), &x.key, x.flow.last)
@@ -184,7 +184,7 @@ func (s *State) resume(x *savedFlow) {
 	for i := range kept {
 		h := &kept[i]
 		chain[i] = s.slab.allocate(inference.HopKey{Node: h.node, EgressIf: h.egress})
-		p := &s.slab.blocks[chain[i]]
+		p := s.slab.at(chain[i])
 		p.ttl, p.strikes = h.ttl, h.strikes
 	}
 	f.hops = uint8(len(kept))

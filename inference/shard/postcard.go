@@ -34,7 +34,7 @@ func (s *State) countPostcard(f *flow, slot uint32, r *decode.Report) {
 	}
 	var space [maxBlocks]uint32
 	chain := s.slab.chain(&space, f)
-	at := slices.IndexFunc(chain, func(b uint32) bool { return s.slab.blocks[b].key() == k })
+	at := slices.IndexFunc(chain, func(b uint32) bool { return s.slab.at(b).key() == k })
 	ttl := uint8(0)
 	if r.Has&decode.HasTTL != 0 {
 		ttl = r.TTL
@@ -52,13 +52,13 @@ func (s *State) countPostcard(f *flow, slot uint32, r *decode.Report) {
 			s.stats.Unsketched++
 			return
 		}
-		s.slab.blocks[b].ttl = ttl
+		s.slab.at(b).ttl = ttl
 		at = len(chain)
 		chain = append(chain, b)
 		at = s.order(f, chain, at)
 	}
-	p := &s.slab.blocks[chain[at]]
-	s.add(f, p, latency, queue)
+	s.add(f, chain, at, latency, queue)
+	p := s.slab.at(chain[at])
 	if ttl == 0 || f.flags&flatTTL != 0 {
 		return
 	}
@@ -72,7 +72,7 @@ func (s *State) countPostcard(f *flow, slot uint32, r *decode.Report) {
 		s.order(f, chain, at)
 	}
 	for i, b := range chain {
-		o := &s.slab.blocks[b]
+		o := s.slab.at(b)
 		if o == p || o.ttl != ttl {
 			continue
 		}
@@ -85,9 +85,10 @@ func (s *State) countPostcard(f *flow, slot uint32, r *decode.Report) {
 
 func (s *State) countKnown(f *flow, k inference.HopKey, latency, queue uint16) {
 	var space [maxBlocks]uint32
-	for _, b := range s.slab.chain(&space, f)[:f.hops] {
-		if p := &s.slab.blocks[b]; p.key() == k {
-			s.add(f, p, latency, queue)
+	chain := s.slab.chain(&space, f)
+	for i, b := range chain[:f.hops] {
+		if s.slab.at(b).key() == k {
+			s.add(f, chain, i, latency, queue)
 			return
 		}
 	}
@@ -98,11 +99,11 @@ func (s *State) countKnown(f *flow, k inference.HopKey, latency, queue uint16) {
 // It returns the new index.
 func (s *State) order(f *flow, chain []uint32, i int) int {
 	b := chain[i]
-	ttl := s.slab.blocks[b].ttl
-	for ; i > 0 && s.slab.blocks[chain[i-1]].ttl < ttl; i-- {
+	ttl := s.slab.at(b).ttl
+	for ; i > 0 && s.slab.at(chain[i-1]).ttl < ttl; i-- {
 		chain[i] = chain[i-1]
 	}
-	for ; i < len(chain)-1 && s.slab.blocks[chain[i+1]].ttl > ttl; i++ {
+	for ; i < len(chain)-1 && s.slab.at(chain[i+1]).ttl > ttl; i++ {
 		chain[i] = chain[i+1]
 	}
 	chain[i] = b
@@ -129,7 +130,7 @@ func (s *State) setPostcardPath(f *flow, chain []uint32) {
 	const mul = 0xe7037ed1a0b428db
 	id := uint64(len(chain))
 	for _, b := range chain {
-		p := &s.slab.blocks[b]
+		p := s.slab.at(b)
 		hi, lo := bits.Mul64(id^uint64(p.node)<<32^uint64(p.egress), mul)
 		id = hi ^ lo
 	}

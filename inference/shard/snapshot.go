@@ -57,10 +57,9 @@ func (s *State) flowStats(slot uint32, e *entry) inference.FlowStats {
 	var space [maxBlocks]uint32
 	var memory [bufferCodes]uint16
 	for i, b := range s.slab.chain(&space, f)[:f.hops] {
-		p := &s.slab.blocks[b]
-		latency, rng := p.latency, s.rng // copies: a look must not change what comes later
-		f.feed(&latency, f.column(&memory, i), &rng)
-		out.Hops = append(out.Hops, inference.FlowHop{HopKey: p.key(), Latency: summary(&latency)})
+		latency, rng := s.slab.sketch(b), s.rng // copies: a look must not change what comes later
+		latency.Add(f.present(f.column(&memory, i)), &rng)
+		out.Hops = append(out.Hops, inference.FlowHop{HopKey: s.slab.at(b).key(), Latency: summary(&latency)})
 	}
 	s.digests.Describe(slot, &out)
 	return out
@@ -90,7 +89,7 @@ func (s *State) SketchStates() (n SketchStates) {
 	var space [maxBlocks]uint32
 	for _, e := range s.flows.All() {
 		for _, b := range s.slab.chain(&space, &e.Value) {
-			switch t := &s.slab.blocks[b].latency; {
+			switch t := s.slab.sketch(b); {
 			case t.Listed():
 				n.Listed++
 			case t.Base() == 0:

@@ -65,6 +65,7 @@ type Stats struct {
 	Capacity        int    // flows that there is room for
 	Hops            int    // in the table of hops
 	MemoryBytes     int64  // taken for flows and their sketches, whether in use or not
+	UsedBytes       int64  // of these, those in use
 	EvictedIdle     uint64 // flows not seen for the idle timeout
 	EvictedPressure uint64 // flows that made place for others
 	OtherHops       uint64 // hop records folded into the hop "other"
@@ -91,7 +92,7 @@ func New(cfg Config, seed uint64) *State {
 	}
 	var err error
 	s.flows, err = flowtable.New(flowtable.Config{
-		MemoryBytes: int(n * (int64(unsafe.Sizeof(entry{})) + 12)), IdleTimeout: cfg.IdleTimeout,
+		MemoryBytes: int(n * (int64(unsafe.Sizeof(entry{})) + indexBytes)), IdleTimeout: cfg.IdleTimeout,
 	}, s.evicted)
 	if err != nil {
 		panic(fmt.Sprintf("shard.New with a configuration that does not validate: %v", err))
@@ -243,7 +244,7 @@ func (s *State) readAhead(slots []uint32) {
 		if f.full(1) {
 			sum += uint64(f.codes[0]) + uint64(f.codes[32]) + uint64(f.codes[64])
 			for _, b := range f.block[:min(f.hops, inline)] {
-				sum += s.slab.blocks[b].latency.Touch()
+				sum += s.slab.touch(b)
 			}
 			if f.top != 0 {
 				sum += s.top.places[f.top-1].part.Touch(int(f.hops))
@@ -365,15 +366,15 @@ func (s *State) countAlone(r *decode.Report) {
 func (s *State) countPartial(f *flow, r *decode.Report) {
 	u := units(r)
 	var space [maxBlocks]uint32
-	chain := s.slab.chain(&space, f)[:f.hops]
+	chain := s.slab.chain(&space, f)
 	for i := range r.Hops {
 		h := &r.Hops[i]
 		k := hopKey(h)
 		latency, queue := s.hops.record(s.hops.find(k), u, h)
 		known := false
-		for _, b := range chain {
-			if p := &s.slab.blocks[b]; p.node == k.Node && p.egress == k.EgressIf {
-				s.add(f, p, latency, queue)
+		for i, b := range chain[:f.hops] {
+			if p := s.slab.at(b); p.node == k.Node && p.egress == k.EgressIf {
+				s.add(f, chain, i, latency, queue)
 				known = true
 				break
 			}
@@ -442,6 +443,7 @@ func (s *State) Stats() Stats {
 	st.Flows, st.Capacity, st.Hops = t.Entries, t.Capacity, len(s.hops.keys)-1
 	st.EvictedIdle, st.EvictedPressure = st.EvictedIdle+t.Idle, st.EvictedPressure+t.Pressure
 	st.MemoryBytes = int64(s.flows.Bytes()) + int64(len(s.slab.blocks))*int64(unsafe.Sizeof(block{}))
+	st.UsedBytes = int64(st.Flows)*int64(unsafe.Sizeof(entry{})+indexBytes) + int64(s.slab.taken)*int64(unsafe.Sizeof(half{}))
 	st.Unsketched += s.top.missed
 	st.OtherHops = s.hops.folded + s.hops.open.other + s.hops.open.set.folded
 	st.Digests = s.digests.Stats()
@@ -452,7 +454,7 @@ func (s *State) Stats() Stats {
 func (s *State) hopKeys(dst []inference.HopKey, f *flow) []inference.HopKey {
 	var space [maxBlocks]uint32
 	for _, b := range s.slab.chain(&space, f)[:f.hops] {
-		dst = append(dst, s.slab.blocks[b].key())
+		dst = append(dst, s.slab.at(b).key())
 	}
 	return dst
 }

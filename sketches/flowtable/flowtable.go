@@ -122,6 +122,9 @@ func (t *Table[K, V]) Len() int { return t.live }
 // Cap is the number of entries that there is room for.
 func (t *Table[K, V]) Cap() int { return len(t.entries) }
 
+// Used is the number of slots that were ever in use. Every entry is in one of them.
+func (t *Table[K, V]) Used() int { return int(t.used) }
+
 // Stats returns what was counted.
 func (t *Table[K, V]) Stats() Stats {
 	s := t.stats
