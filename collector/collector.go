@@ -299,6 +299,9 @@ func (c *Collector) Addrs() []netip.AddrPort { return c.pipeline.Addrs() }
 // Names returns what nodes, interfaces and hosts are called at this moment. It may be called at any time.
 func (c *Collector) Names() *names.Names { return c.names.Names() }
 
+// Draw adds the names of the network that a page draws, where the inventory has none.
+func (c *Collector) Draw(nodes []names.Node) { c.names.Draw(nodes) }
+
 // Reload applies those settings that can change while the collector runs; [Reloadable] lists them.
 func (c *Collector) Reload(cfg Config, analysis Analysis) error {
 	router, err := cfg.Exporters.Routers()

@@ -106,6 +106,7 @@ func openConsole(cfg *config, log *slog.Logger) (*consolePage, error) {
 		client.Close()
 		return nil, wrongInput(err)
 	}
+	con.naming.Draw(namesOf(network))
 	series := brokers.DefaultLogConfig()
 	series.HeaderKey, series.Timeout = fleet.HeaderKey, client.Config().Timeout
 	topic, roster := client.Topic(brokers.Series), client.Topic(brokers.Roster)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/planner/topo"
@@ -29,6 +30,19 @@ func pageMap(cfg *config) (*atlas.Map, error) {
 		}
 	}
 	return mapOf(g, ids), nil
+}
+
+// namesOf returns what a map calls its nodes. A name that is the node's number is none.
+func namesOf(m *atlas.Map) (list []names.Node) {
+	if m == nil {
+		return nil
+	}
+	for _, n := range m.Nodes {
+		if n.Name != strconv.FormatUint(uint64(n.ID), 10) {
+			list = append(list, names.Node{ID: n.ID, Name: n.Name})
+		}
+	}
+	return list
 }
 
 // mapOnPage returns a map that stays the same, for the page.

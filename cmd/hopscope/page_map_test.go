@@ -1,12 +1,15 @@
 package main
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
@@ -93,5 +96,24 @@ func TestPageMap(t *testing.T) {
 	root.SetArgs([]string{"config", "check", conf})
 	if err := root.Execute(); err == nil || !strings.Contains(err.Error(), "web.topology") {
 		t.Errorf("config check: %v\n%s%s", err, &out, &errOut)
+	}
+}
+
+// TestMapNamesNodes holds that a node has the name of the map in all places, such as the answer to `hopscope top`.
+func TestMapNamesNodes(t *testing.T) {
+	cfg := defaultConfig()
+	cfg.Ports, cfg.UDP.Listen = nil, []string{"127.0.0.1:0"}
+	cfg.Web.Listen, cfg.Web.Topology = "127.0.0.1:0", "fat-tree:4"
+	col, err := openLive(&cfg, collector.Options{Log: slog.New(slog.DiscardHandler)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer col.Close()
+	f := inference.Finding{Kind: inference.HopSilence, Element: inference.ElementOfNode(2)}
+	if got, want := col.Names().Headline(&f), "No packets at core-2"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := namesOf(&atlas.Map{Nodes: []atlas.Node{{ID: 7, Name: "7"}, {ID: 8, Name: "9"}}}); len(got) != 1 || got[0].ID != 8 {
+		t.Errorf("names that are numbers: %+v", got)
 	}
 }

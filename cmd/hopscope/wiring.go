@@ -58,6 +58,7 @@ func openLive(cfg *config, opt collector.Options, network *atlas.Map) (*running,
 		network, err = pageMap(cfg)
 	}
 	if err == nil {
+		r.Draw(namesOf(network))
 		err = r.addPage(cfg.Web, network)
 	}
 	if err != nil {

@@ -27,6 +27,7 @@ type Keeper struct {
 	reasons map[uint8]string
 	sites   names.Sites
 	base    *names.Names // without what was learned
+	drawn   []names.Node // of the network on the map
 	learned []names.Node // one for a node, in the order of ids
 }
 
@@ -132,6 +133,15 @@ func (k *Keeper) read() error {
 	return nil
 }
 
+// Draw adds the names of the network on the map, so that one node has one name in all places. Names of the file override
+// them, and they override those that devices report.
+func (k *Keeper) Draw(nodes []names.Node) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.drawn = nodes
+	k.publish()
+}
+
 // Learn adds the names that devices report of themselves. Names of the file override them, and later reports override
 // earlier ones.
 func (k *Keeper) Learn(nodes []names.Node) {
@@ -147,7 +157,7 @@ func (k *Keeper) Learn(nodes []names.Node) {
 }
 
 func (k *Keeper) publish() {
-	n := k.base.WithNodes(k.learned)
+	n := k.base.WithNodes(k.drawn).WithNodes(k.learned)
 	if !n.Equal(k.current.Load()) {
 		k.current.Store(n)
 	}

@@ -80,6 +80,12 @@ func TestKeeper(t *testing.T) {
 	}
 	k.Reload("", log)
 	check("no file any more", "1", 2, "", "inventory reloaded")
+	k.Learn([]names.Node{{ID: 1, Name: "10.0.0.1"}})
+	check("what the device reports", "10.0.0.1 (1)", 2, "", "")
+	k.Draw([]names.Node{{ID: 1, Name: "core-1"}})
+	check("what the map has", "core-1 (1)", 2, "", "")
+	k.Reload(path, log)
+	check("the file again", "d (1)", 2, "", "inventory reloaded")
 }
 
 func TestTeller(t *testing.T) {

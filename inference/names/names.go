@@ -312,11 +312,24 @@ var forms = []form{
 	{`left (\d+(?::\d+)?(?:-\d+(?::\d+)?)*(?:-\(\d+ more\))?) for (\d+(?::\d+)?(?:-\d+(?::\d+)?)*)`, func(n *Names, v []string) string {
 		return "left " + n.pathText(v[0]) + " for " + n.pathText(v[1])
 	}},
+	{`by (` + hopPath + `) and (` + hopPath + `)`, func(n *Names, v []string) string { return "by " + n.pathText(v[0]) + " and " + n.pathText(v[1]) }},
+	{`(went|goes|way|on) (` + hopPath + `)`, func(n *Names, v []string) string { return v[0] + " " + n.pathText(v[1]) }},
+	{`node id (\d+)`, func(n *Names, v []string) string { return "node id " + n.nodeText(v[0]) }},
+	{`port (\d+) of node (\d+)`, func(n *Names, v []string) string {
+		return "port " + n.interfaceText(v[1], v[0]) + " of node " + n.nodeText(v[1])
+	}},
 	{`next to (\d+)`, func(n *Names, v []string) string { return "next to " + n.nodeText(v[0]) }},
-	{dropReason, nil}, // its node is named before it
+	{dropReason, nil}, // the nodes of these two are named before them
+	{ownInterface, nil},
 }
 
-const dropReason = `for reason (\d+)`
+const (
+	dropReason   = `for reason (\d+)`
+	ownInterface = `interface (\d+)`
+
+	// hopPath is what [inference.HopPath] writes of two hops and more.
+	hopPath = `\d+(?::\d+)?(?:-\d+(?::\d+)?)+`
+)
 
 // reasonText names the reason of a drop of a node, by their numbers.
 func (n *Names) reasonText(node, number string) string {
@@ -366,11 +379,15 @@ func (n *Names) hopText(hop string) string {
 	return n.nodeText(node) + ":" + n.interfaceText(node, egress)
 }
 
-// pathText names what [inference.HopPath] writes.
+// pathText names what [inference.HopPath] writes. A path without a name stays as it is.
 func (n *Names) pathText(path string) string {
-	hops := strings.Split(path, "-")
-	for i := range hops {
-		hops[i] = n.hopText(hops[i])
+	hops, named := strings.Split(path, "-"), false
+	for i, h := range hops {
+		hops[i] = n.hopText(h)
+		named = named || hops[i] != h
+	}
+	if !named {
+		return path
 	}
 	return inference.JoinNodes(hops)
 }
@@ -404,12 +421,19 @@ func (n *Names) Text(s string) string {
 					v[i] = s[m[at]:m[at+1]]
 				}
 			}
-			if f.render == nil {
+			switch {
+			case f.pattern == dropReason:
 				b.WriteString(n.reasonText(node, v[0]))
-				break
+			case f.pattern == ownInterface:
+				b.WriteString("interface " + n.interfaceText(node, v[0]))
+			default:
+				b.WriteString(f.render(n, v))
 			}
-			if b.WriteString(f.render(n, v)); strings.HasPrefix(f.pattern, "node ") {
+			switch {
+			case strings.HasPrefix(f.pattern, "node "):
 				node = v[0]
+			case strings.HasPrefix(f.pattern, `interface (\d+:`):
+				node, _, _ = strings.Cut(v[0], ":")
 			}
 			break
 		}
