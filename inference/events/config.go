@@ -31,12 +31,12 @@ func detectors(j *subject.Journal) []detector {
 }
 
 // stateVersion goes up when detectors are added or left out, and when what one of them remembers changes.
-const stateVersion = 14
+const stateVersion = 15
 
 // oldestVersion is the oldest version that is read, so that programs of two versions can take turns. The hops of
 // version 2 are of no use to the present detector: their open findings end, and hops are learnt anew. Missing before
 // version 5: signs of causes and outages. Before version 6: uses of hops. Before version 8: counts of interfaces.
 // Before version 10: the node with the id 0, among those with incomplete reports. Before version 11: paths of findings.
 // Before version 12: whether findings rest. Before version 13: paths of probes. Before version 14, findings without a
-// cause begin when they are found.
+// cause begin when they are found. Missing before version 15: contrasts of shares.
 const oldestVersion = 2

@@ -329,3 +329,76 @@ func TestPacketsThatArriveAsOthers(t *testing.T) {
 		}
 	}
 }
+
+// TestLinkBesideSampling: last switches report a share of all packets from some window on, and a link loses packets ahead
+// of one of them. The link is named beside the switches, and nothing else is, whatever the shares are and whether they
+// change from window to window. Where they report some flows and others not, or no link loses packets, no link is named.
+func TestLinkBesideSampling(t *testing.T) {
+	last := func(f *inference.FlowLoss) uint32 { return f.Path[len(f.Path)-1].Node }
+	for _, x := range []struct {
+		name  string
+		share func(s *fabric, f *inference.FlowLoss) float64 // that is reported
+	}{
+		{"all report one of ten", func(*fabric, *inference.FlowLoss) float64 { return .1 }},
+		{"one reports one of ten", func(_ *fabric, f *inference.FlowLoss) float64 {
+			if last(f) == 3 {
+				return .1
+			}
+			return 1
+		}},
+		{"each reports another share", func(_ *fabric, f *inference.FlowLoss) float64 { return []float64{.1, .4, .05, .2}[last(f)-1] }},
+		{"shares change", func(s *fabric, f *inference.FlowLoss) float64 {
+			return []float64{.1, .3, .5}[(uint64(s.now)/1e9+uint64(last(f)))%3]
+		}},
+		{"one of ten flows", func(_ *fabric, f *inference.FlowLoss) float64 {
+			if f.Flow.SrcPort%10 == 0 {
+				return 1
+			}
+			return 0
+		}},
+	} {
+		for _, lossy := range []bool{true, false} {
+			found := 0
+			const seeds = 5
+			for seed := range uint64(seeds) {
+				s, d := newFabric(seed), New(DefaultConfig())
+				s.reported(d, 10)
+				s.lose = func(f *inference.FlowLoss) float64 { return 1 - x.share(s, f) }
+				list := s.reported(d, 20)
+				s.lose = func(f *inference.FlowLoss) float64 {
+					if lossy && over(f.Path, 11, 3) {
+						return 1 - .5*x.share(s, f)
+					}
+					return 1 - x.share(s, f)
+				}
+				list = append(list, s.reported(d, 30)...)
+				right := false
+				for _, f := range list {
+					switch {
+					case f.Element == inference.ElementOfLink(3, 11) && lossy:
+						right = true
+					case x.name == "one of ten flows" && !strings.Contains(f.Text, "the share of others"): // what the first fit makes of that
+					case f.Element.Kind == inference.LinkElement || f.Severity == inference.Critical:
+						t.Errorf("%s, lossy %v, seed %d: %s at %s: %s", x.name, lossy, seed, f.Severity, f.Element, f.Text)
+					}
+				}
+				if right {
+					found++
+				}
+				if !right || lossy && x.name == "one of ten flows" {
+					continue
+				}
+				s.lose = func(f *inference.FlowLoss) float64 { return 1 - x.share(s, f) }
+				s.reported(d, 30)
+				for _, f := range d.Open() {
+					if f.Element.Kind == inference.LinkElement {
+						t.Errorf("%s, seed %d: still open: %s", x.name, seed, f.Text)
+					}
+				}
+			}
+			if want := map[bool]int{true: seeds - 1}[lossy && x.name != "one of ten flows"]; found < want {
+				t.Errorf("%s: the link is found with %d of %d seeds, want %d", x.name, found, seeds, want)
+			}
+		}
+	}
+}

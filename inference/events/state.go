@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events/subject"
+	"github.com/hopscope/hopscope/inference/events/ways"
 	"github.com/hopscope/hopscope/inference/state"
 )
 
@@ -76,7 +77,7 @@ func (d *Detector) code(sc *state.Coder) {
 }
 
 // codeParts codes the states of the detectors. Uses of hops are missing before version 6, counts of interfaces before
-// version 8, and paths of probes before version 13.
+// version 8, paths of probes before version 13, and contrasts of shares before version 15.
 func codeParts(c *subject.Coder) {
 	var hops *subject.Table[inference.HopKey, hop]
 	for _, s := range c.States {
@@ -96,6 +97,10 @@ func codeParts(c *subject.Coder) {
 			}
 		case *subject.Table[probedKey, probed]:
 			if c.Version < 13 {
+				continue
+			}
+		case *ways.Contrasts:
+			if c.Version < 15 {
 				continue
 			}
 		}

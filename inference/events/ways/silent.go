@@ -40,6 +40,10 @@ type Silent struct {
 	talkers  *subject.Table[uint64, subject.All] // nodes that reported, in the same way
 	culprits *subject.Table[culprit, vanished]
 
+	contrasts *Contrasts
+	shared    []sharedFlow // of the window
+	sharing   []end        // their open ends
+
 	samples     []loss.Sample // of a fit, with the flows that they are of
 	keys        []decode.FlowKey
 	sampleFlows []*silentFlow
@@ -80,6 +84,7 @@ type silentFlow struct {
 	path        []inference.HopKey
 	odd         uint64                 // windows in a row in which its packets were not recognised
 	thin        float64                // packets that arrive for each that is compared; 0 while it is not known
+	shared      arrivedCount           // since its last switch has an open end
 	now, before [silentBlocks]compared // in the present block of 1, 2, 4, ... windows, and in the one before it
 }
 
@@ -112,6 +117,11 @@ func codeSilentFlow(c *subject.Coder, f *silentFlow) {
 		c.Float(&f.thin)
 		subject.Number(c, &f.odd)
 		c.Check("packets that are compared", f.thin >= 0)
+	}
+	if c.Version >= 15 {
+		subject.Number(c, &f.shared.packets)
+		subject.Number(c, &f.shared.reported)
+		c.Check("packets that arrive", f.shared.reported <= f.shared.packets)
 	}
 	for k := range silentBlocks {
 		codeCompared(c, &f.now[k])
@@ -148,7 +158,10 @@ func NewSilent(j *subject.Journal) *Silent {
 		troubled: subject.NewTable(j, cmp.Compare[uint64], node, nothing),
 		talkers:  subject.NewTable(j, cmp.Compare[uint64], node, nothing),
 		culprits: subject.NewTable(j, culprit.compare, codeCulprit, codeVanished),
-		odd:      map[uint32]*odd{},
+
+		contrasts: subject.NewTable(j, culprit.compare, codeCulprit, codeContrast),
+
+		odd: map[uint32]*odd{},
 	}
 }
 
@@ -166,6 +179,7 @@ func (x *Silent) Step(w *inference.Window) {
 		lost = x.count(l) || lost
 	}
 	x.publishUnrecognised()
+	x.compareShares()
 	for scale := range silentScales {
 		if ends := x.blockEnds(scale); lost || ends { // what was not enough is none the more for packets that arrived
 			x.fit(scale, ends && scale >= silentPatience)
@@ -259,6 +273,7 @@ func (x *Silent) count(l *inference.FlowLoss) (lost bool) {
 		x.observeCulprit(culprit{end: e}, l)
 	}
 	x.observeCulprit(culprit{flow: l.Flow}, l)
+	x.share(f, l)
 	return l.Lost > 0
 }
 
