@@ -138,7 +138,7 @@ func TestClockSetWhileStoring(t *testing.T) {
 				for i, d := range tt.steps {
 					clock.set(d)
 					// A busy machine may let the collector see it late.
-					for end := time.Now().Add(time.Minute); strings.Count(log.String(), "the clock was set") <= i && time.Now().Before(end); {
+					for end := time.Now().Add(testkit.Patience); strings.Count(log.String(), "the clock was set") <= i && time.Now().Before(end); {
 						time.Sleep(5 * time.Millisecond)
 					}
 					time.Sleep(800 * time.Millisecond)

@@ -116,7 +116,7 @@ func run(t *testing.T, c *Collector) error {
 			t.Fatal("the run did not end by itself")
 		}
 		return err
-	case <-time.After(2 * time.Minute):
+	case <-time.After(testkit.Patience):
 		t.Fatal("the run hangs")
 	}
 	return nil

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // TestMain makes the test itself the foreign program, where the variable says how it is to behave.
@@ -160,7 +162,7 @@ func TestChildren(t *testing.T) {
 	if err != nil {
 		return // it is not there
 	}
-	for end := time.Now().Add(time.Minute); !gone(child); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(testkit.Patience); !gone(child); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("process %d goes on", pid)
 		}

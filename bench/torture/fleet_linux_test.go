@@ -20,6 +20,7 @@ import (
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/internal/servertest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // fleetUnderTest is a fleet of processes with a broker and a store, and one single collector beside it. Every
@@ -350,7 +351,7 @@ func (f *fleetUnderTest) settled(r *result, leaveOut func(series string) bool) {
 	f.pending.Wait()
 	time.Sleep(time.Until(f.last.Add(2 * fleetWindow)))
 	var d difference
-	for end := time.Now().Add(2 * time.Minute); ; {
+	for end := time.Now().Add(testkit.Patience); ; {
 		began := time.Now()
 		d = f.compare(leaveOut)
 		if d.same() || time.Now().After(end) {

@@ -11,6 +11,7 @@ import (
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/internal/servertest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // sums are the store's sums for an instance.
@@ -44,7 +45,7 @@ func (f *fleetUnderTest) accounted(r *result) sums {
 	f.t.Helper()
 	f.pending.Wait()
 	var s sums
-	for end := time.Now().Add(60 * time.Second); ; time.Sleep(500 * time.Millisecond) {
+	for end := time.Now().Add(testkit.Patience); ; time.Sleep(500 * time.Millisecond) {
 		s = f.sums("fleet")
 		if s.hops+hops*(s.lost+s.down) == hops*f.sent && s.hops == hops*s.reports || time.Now().After(end) {
 			break

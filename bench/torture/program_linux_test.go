@@ -209,7 +209,7 @@ func (r *run) up() {
 	if p.opt.consumer || p.opt.console {
 		serves = func() bool { status, _ := r.get("/healthz"); return status == http.StatusOK }
 	}
-	for end := time.Now().Add(2 * time.Minute); !serves(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(testkit.Patience); !serves(); time.Sleep(10 * time.Millisecond) {
 		select {
 		case err := <-r.done:
 			r.ended = true
@@ -288,7 +288,7 @@ func (r *run) stop() *summary {
 	var err error
 	select {
 	case err = <-r.done:
-	case <-time.After(time.Minute):
+	case <-time.After(testkit.Patience):
 		r.cmd.Process.Signal(syscall.SIGQUIT)
 		err = <-r.done
 	}

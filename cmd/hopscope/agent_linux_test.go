@@ -49,13 +49,13 @@ func TestAgent(t *testing.T) {
 	}
 	until := func(what string, ok func(x *agent.StatusAnswer) bool) agent.StatusAnswer {
 		t.Helper()
-		for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		for end := time.Now().Add(testkit.Patience); ; time.Sleep(20 * time.Millisecond) {
 			x := ask()
 			if ok(&x) {
 				return x
 			}
 			if time.Now().After(end) {
-				t.Fatalf("after a minute there is no %s: %+v", what, x)
+				t.Fatalf("there never is %s: %+v", what, x)
 			}
 		}
 	}

@@ -117,7 +117,7 @@ func (f *alertFleet) pass(n int) {
 		f.send(1, end)
 	}
 	want := f.start + int64(f.windows)*1e9
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(testkit.Patience); ; time.Sleep(100 * time.Millisecond) {
 		reported, _ := f.newest("series", 0, fleet.Whole)
 		kept, _ := f.newest("state", 2*4, fleet.Chunk)
 		if reported >= want && kept >= want {
@@ -161,7 +161,7 @@ func (f *alertFleet) expect(when, want string) {
 		all = slices.ContainsFunc(f.reported, func(a reportedAlert) bool { return a.Status == "heartbeat" && a.Time.UnixNano() == beat })
 		return fmt.Sprint(out), all
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(testkit.Patience); ; time.Sleep(50 * time.Millisecond) {
 		if got, all := news(); got == want && all || time.Now().After(deadline) {
 			break
 		}

@@ -303,7 +303,7 @@ func TestConsumeCommand(t *testing.T) {
 	if url == "" {
 		t.Fatal("the log does not say where the page is")
 	}
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(testkit.Patience); ; time.Sleep(100 * time.Millisecond) {
 		res, err := http.Get(url + "readyz")
 		if err == nil {
 			res.Body.Close()

@@ -62,13 +62,13 @@ func TestControlFleet(t *testing.T) {
 	}
 	until := func(i int, what string, ok func(s *loop.Status) bool) (s loop.Status) {
 		t.Helper()
-		for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		for end := time.Now().Add(testkit.Patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 			out, _ := program("control", "status", "--url", admins[i], "--format", "json").Output()
 			if s = (loop.Status{}); json.Unmarshal(out, &s) == nil && ok(&s) {
 				return s
 			}
 		}
-		t.Fatalf("control %d: %s: not within three minutes: %+v", i, what, s)
+		t.Fatalf("control %d: %s: it never came about: %+v", i, what, s)
 		return s
 	}
 	first := life(0)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/loop"
 )
@@ -73,7 +74,7 @@ func TestControlReload(t *testing.T) {
 	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
 	until := func(what string, ok func(s *loop.Status, status int) bool) (s loop.Status) {
 		t.Helper()
-		for end := time.Now().Add(90 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		for end := time.Now().Add(testkit.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 			cmd := program("control", "status", "--url", admin, "--format", "json")
 			out, _ := cmd.Output()
 			if s = (loop.Status{}); json.Unmarshal(out, &s) == nil && ok(&s, cmd.ProcessState.ExitCode()) {
@@ -81,7 +82,7 @@ func TestControlReload(t *testing.T) {
 			}
 		}
 		end(true)
-		t.Fatalf("%s: not within a minute and a half: %+v\n%s", what, s, log)
+		t.Fatalf("%s: it never came about: %+v\n%s", what, s, log)
 		return s
 	}
 	hangup := func() {

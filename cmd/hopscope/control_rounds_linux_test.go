@@ -166,13 +166,13 @@ func TestControlRounds(t *testing.T) {
 	control := start(&logs[0], "control", "--config", config)
 	until := func(what string, ok func(s *loop.Status) bool) (s loop.Status) {
 		t.Helper()
-		for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		for end := time.Now().Add(testkit.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 			out, _ := program("control", "status", "--url", admin, "--format", "json").Output()
 			if s = (loop.Status{}); json.Unmarshal(out, &s) == nil && ok(&s) {
 				return s
 			}
 		}
-		t.Fatalf("%s: not within three minutes: %+v %+v\n%s\n%s\n%s", what, s, s.Rounds, logs[0].text(), logs[1].text(), logs[2].text())
+		t.Fatalf("%s: it never came about: %+v %+v\n%s\n%s\n%s", what, s, s.Rounds, logs[0].text(), logs[1].text(), logs[2].text())
 		return s
 	}
 	// Quiet: as many more rounds of four probes are known, and none is lost.

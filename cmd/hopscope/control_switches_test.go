@@ -293,14 +293,14 @@ func (l *controlLife) hangup() {
 
 func (l *controlLife) until(what string, ok func(s *loop.Status, status int) bool) (s loop.Status) {
 	l.t.Helper()
-	for end := time.Now().Add(90 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(testkit.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		cmd := program("control", "status", "--url", l.admin, "--format", "json")
 		out, _ := cmd.Output()
 		if s = (loop.Status{}); json.Unmarshal(out, &s) == nil && ok(&s, cmd.ProcessState.ExitCode()) {
 			return s
 		}
 	}
-	l.t.Fatalf("%s: not within a minute and a half: %+v\n%s", what, s, l.log)
+	l.t.Fatalf("%s: it never came about: %+v\n%s", what, s, l.log)
 	return s
 }
 

@@ -191,13 +191,13 @@ func TestControl(t *testing.T) {
 	}
 	until := func(what string, ok func(s *loop.Status, status int) bool) (s loop.Status) {
 		t.Helper()
-		for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		for end := time.Now().Add(testkit.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 			var status int
 			if s, status = ask("status"); ok(&s, status) {
 				return s
 			}
 		}
-		t.Fatalf("%s: not within three minutes: %+v", what, s)
+		t.Fatalf("%s: it never came about: %+v", what, s)
 		return s
 	}
 	stop := life()
@@ -338,13 +338,13 @@ func TestControlJournalHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
-		for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		for end := time.Now().Add(testkit.Patience); ; time.Sleep(20 * time.Millisecond) {
 			out, err := program("control", "log", "--url", admin).CombinedOutput()
 			if err == nil && strings.Contains(string(out), "answered") {
 				return c
 			}
 			if time.Now().After(end) {
-				t.Fatalf("no answer of the switch in the log within three minutes: %v\n%s", err, out)
+				t.Fatalf("no answer of the switch in the log: %v\n%s", err, out)
 			}
 		}
 	}

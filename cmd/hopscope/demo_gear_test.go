@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
@@ -17,7 +18,7 @@ import (
 func asked[T any](t *testing.T, url string, holds func(*T) bool) *T {
 	t.Helper()
 	var doc *T
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(testkit.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		resp, err := http.Get(url)
 		if err != nil {
 			t.Fatal(err)

@@ -289,7 +289,7 @@ func (f *ledgerFleet) exact(dropped ...string) {
 	var b sink.Balance
 	var reports, hops uint64
 	wrong := ""
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(testkit.Patience); ; time.Sleep(200 * time.Millisecond) {
 		b = f.ledger()
 		wrong = ""
 		for stage, n := range b.Dropped {

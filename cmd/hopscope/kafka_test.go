@@ -16,6 +16,7 @@ import (
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/internal/servertest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink/kafka"
 )
 
@@ -232,7 +233,7 @@ func TestMemberOfFleet(t *testing.T) {
 		}
 		return sum
 	}
-	for deadline := time.Now().Add(time.Minute); reports() == 0; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(testkit.Patience); reports() == 0; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("no window came")
 		}

@@ -252,7 +252,7 @@ func newLogReader(t *testing.T, r io.Reader) *logReader {
 func (l *logReader) wait(msg string) map[string]any {
 	l.t.Helper()
 	var seen []string
-	timeout := time.After(time.Minute)
+	timeout := time.After(testkit.Patience)
 	for {
 		select {
 		case m, ok := <-l.lines:

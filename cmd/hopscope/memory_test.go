@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // The most that the defaults take is what a small machine has, and every part of it is named once.
@@ -50,7 +51,7 @@ func TestCollectLater(t *testing.T) {
 	cfg.Flows.MemoryBytes = 512 << 20
 	collectLater(&cfg)
 	runtime.GC()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(testkit.Patience); ; time.Sleep(time.Millisecond) {
 		percent := debug.SetGCPercent(100)
 		if percent == 100 {
 			return

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // A collector notifies a real socket, with or without a path. It sends that it is ready, that it is alive, that it
@@ -74,7 +76,7 @@ func notifySocket(t *testing.T, address string) (next func() string) {
 	t.Cleanup(func() { c.Close() })
 	return func() string {
 		t.Helper()
-		if err := c.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
+		if err := c.SetReadDeadline(time.Now().Add(testkit.Patience)); err != nil {
 			t.Fatal(err)
 		}
 		b := make([]byte, 4096)

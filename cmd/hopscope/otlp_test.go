@@ -21,6 +21,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -119,7 +120,7 @@ func TestOTLP(t *testing.T) {
 	requests, windows, received := 0, 0, 0
 	var found, discards *inference.Finding
 	hops := map[string]int{}
-	patience := time.After(2 * time.Minute)
+	patience := time.After(testkit.Patience)
 	for found == nil || discards == nil {
 		s.packets += 1000
 		s.octets += 12_500

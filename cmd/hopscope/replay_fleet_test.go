@@ -125,7 +125,7 @@ func TestReplayIntoAFleet(t *testing.T) {
 				}
 			}()
 			var got map[string]string
-			for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+			for deadline := time.Now().Add(testkit.Patience); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
 				if got = storedLines(t, merged, series...); maps.Equal(got, want) {
 					return
 				}

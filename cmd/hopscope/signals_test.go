@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/collector/traffic"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func fifo(t *testing.T) string {
@@ -33,7 +34,7 @@ func ended(t *testing.T, c *exec.Cmd) int {
 	go func() { _ = c.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(2 * time.Minute):
+	case <-time.After(testkit.Patience):
 		_ = c.Process.Kill()
 		<-done
 		t.Fatalf("%v did not end", c.Args[1:])

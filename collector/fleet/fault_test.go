@@ -222,7 +222,7 @@ func TestPoisoned(t *testing.T) {
 		if boot != 100 {
 			t.Errorf("reported that run %d is there twice", boot)
 		}
-	case <-time.After(2 * time.Minute):
+	case <-time.After(testkit.Patience):
 		t.Error("nobody was reported")
 	}
 	w.equal()

@@ -387,7 +387,7 @@ func (w *world) stop(c *consumer) {
 		if err != nil {
 			w.t.Error(err)
 		}
-	case <-time.After(2 * time.Minute):
+	case <-time.After(testkit.Patience):
 		w.t.Error("a consumer does not end")
 	}
 }

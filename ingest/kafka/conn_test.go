@@ -128,7 +128,7 @@ func TestLogin(t *testing.T) {
 			}
 			// A connection that was begun before may be the one that is refused: the next one looks for the file.
 			p := ""
-			for end := time.Now().Add(time.Minute); !strings.Contains(p, "password_file") && time.Now().Before(end); p = client.Problem() {
+			for end := time.Now().Add(testkit.Patience); !strings.Contains(p, "password_file") && time.Now().Before(end); p = client.Problem() {
 				client.Close()
 				wants(t, put(client, mechanism), Login)
 			}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// limit is a bound for tests that hang, and none for machines that are slow.
-const limit = 5 * time.Minute
+// Patience is the bound of a wait, for tests that hang. Machines that are slow do not reach it.
+const Patience = 5 * time.Minute
 
 // Until polls where time is not the test's own; where it is, tests use testing/synctest. It returns when done reports
 // true, and fails the test when that takes for ever. The argument what completes "it never came about that".
@@ -19,7 +19,7 @@ func Until(t testing.TB, what string, done func() bool) {
 
 // Await polls as [Until] does, for tests with a message of their own. It reports whether done came to report true.
 func Await(done func() bool) bool {
-	deadline, wait := time.Now().Add(limit), 2*time.Millisecond
+	deadline, wait := time.Now().Add(Patience), 2*time.Millisecond
 	for !done() {
 		if time.Now().After(deadline) {
 			return false

@@ -27,6 +27,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/probe"
 )
@@ -167,8 +168,8 @@ func (c *controller) next(t testing.TB) *agentpb.Answer {
 	select {
 	case a := <-c.answers:
 		return a
-	case <-time.After(time.Minute):
-		t.Fatal("no answer in a minute")
+	case <-time.After(testkit.Patience):
+		t.Fatal("no answer")
 	}
 	return nil
 }
@@ -232,8 +233,8 @@ func TestReport(t *testing.T) {
 		select {
 		case r := <-ask.rounds:
 			return r
-		case <-time.After(time.Minute):
-			t.Fatal("no rounds in a minute")
+		case <-time.After(testkit.Patience):
+			t.Fatal("no rounds")
 		}
 		return nil
 	}
@@ -427,7 +428,7 @@ func TestStrangers(t *testing.T) {
 			}
 			return false
 		}
-		for end := time.Now().Add(time.Minute); !reported() && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(testkit.Patience); !reported() && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		}
 		if s := a.Status(); !reported() || s.Epoch != 0 || len(c.answers) > 0 {
 			t.Errorf("%s: %+v, want %q", x.what, s, x.want)

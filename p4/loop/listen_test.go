@@ -52,7 +52,7 @@ func TestSilentConnections(t *testing.T) {
 			if up, ok := e.(control.Up); !ok || up.Device.Name != name {
 				t.Fatalf("%+v", e)
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(testkit.Patience):
 			t.Fatalf("agent %s does not come in", name)
 		}
 	}
@@ -72,7 +72,7 @@ func TestSilentConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		if open = append(open, c); len(open) == 400 { // more than are let in, so that the first one has to go
-			open[0].SetReadDeadline(time.Now().Add(time.Minute))
+			open[0].SetReadDeadline(time.Now().Add(testkit.Patience))
 			if _, err := io.Copy(io.Discard, open[0]); errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Fatal("the oldest of 400 silent connections stays open")
 			}

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/probe"
@@ -146,7 +147,7 @@ func (s *served) next(t *testing.T) control.Event {
 	select {
 	case e := <-s.events:
 		return e
-	case <-time.After(time.Minute):
+	case <-time.After(testkit.Patience):
 		t.Fatal("nothing was posted")
 		return nil
 	}

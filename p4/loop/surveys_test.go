@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 )
 
@@ -31,7 +32,7 @@ func (s *served) reportAs(t *testing.T, certificate, name string) agentpb.Plans_
 // asked surveys until so many agents have answered: those that connect may not have come yet.
 func (s *served) asked(t *testing.T, agents int) []Answer {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+	for end := time.Now().Add(testkit.Patience); time.Now().Before(end); {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		reported := s.Survey(ctx)
 		cancel()
@@ -40,7 +41,7 @@ func (s *served) asked(t *testing.T, agents int) []Answer {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("%d agents do not answer within a minute", agents)
+	t.Fatalf("%d agents never answer", agents)
 	return nil
 }
 

@@ -400,7 +400,7 @@ func TestLongWindow(t *testing.T) {
 
 // untilStored does what a queue does with a payload, and returns the number of failures on the way.
 func untilStored(w *Writer, payload []byte) (failures int, _ error) {
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(testkit.Patience); ; time.Sleep(20 * time.Millisecond) {
 		err := w.WriteEncoded(context.Background(), payload)
 		if err == nil {
 			return failures, nil

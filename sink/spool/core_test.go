@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // What cannot be read is distinguished from what can: short, of another kind, or with a sum that does not agree.
@@ -805,7 +807,7 @@ func TestEvictStored(t *testing.T) {
 			if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
 				t.Errorf("Append = %v, want %q", err, want)
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(testkit.Patience):
 			t.Fatal("Append does not return")
 		}
 	}

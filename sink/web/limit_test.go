@@ -31,7 +31,7 @@ func dial(t *testing.T, s *Server, text string) net.Conn {
 // answer reads the status of the next answer on c.
 func answer(t *testing.T, c net.Conn) int {
 	t.Helper()
-	_ = c.SetReadDeadline(time.Now().Add(time.Minute))
+	_ = c.SetReadDeadline(time.Now().Add(testkit.Patience))
 	res, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
 		t.Fatalf("no answer: %v", err)
@@ -105,7 +105,7 @@ func TestProbesHaveAReserve(t *testing.T) {
 	}
 	probes(t, s)
 	for i, c := range streams { // all of them live: the ledger is sent every second
-		_ = c.SetReadDeadline(time.Now().Add(time.Minute))
+		_ = c.SetReadDeadline(time.Now().Add(testkit.Patience))
 		if _, err := c.Read(make([]byte, 1)); err != nil {
 			t.Errorf("stream %d was closed: %v", i, err)
 		}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // The watchdog is fed at twice the pace that it asks for, as long as windows end.
@@ -120,7 +122,7 @@ func TestStopping(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(testkit.Patience)); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("NOTIFY_SOCKET", address.Name)

@@ -94,7 +94,7 @@ func next(t *testing.T, messages <-chan string) string {
 	select {
 	case m := <-messages:
 		return m
-	case <-time.After(time.Minute):
+	case <-time.After(testkit.Patience):
 		t.Fatal("no message comes")
 		return ""
 	}
