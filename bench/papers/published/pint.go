@@ -9,12 +9,16 @@ var pint = Text{
 		{Place: "Table 2", What: "use cases", State: Drawing, Why: "a list"},
 		{Place: "Section 2", What: "28 and 48 bytes on 5 hops, 76 and 6 ns", State: Drawing, Why: "sums of published sizes and clocks"},
 		{Place: "Figure 1", What: "mean flow completion time with TCP at 70 % load, over that without telemetry", Values: []Value{
-			{"48 bytes", "+10 %", 1.08, 1.12, at("pint-1", "Figure 1", "48", "70 % load")},
-			{"108 bytes", "+25 %", 1.2, 1.3, at("pint-1", "Figure 1", "108", "70 % load")}}},
+			{"48 bytes", "+10 %", 1.08, 1.12, at("pint-1", "Figure 1", "48", "70 % load")}}},
+		{Place: "Figure 1", What: "the same", Values: []Value{
+			{"108 bytes", "+25 %", 1.2, 1.3, at("pint-1", "Figure 1", "108", "70 % load")}},
+			Why: "+16 %, and 95 % of resamples of its 2,020 flows are from 12 to 21. Time follows the capacity left, which is 0.832 of that without telemetry by the text's own formula, 1.20 the other way round. The text has neither delays, queues nor timers"},
 		{Place: "Figure 2", What: "mean goodput of flows longer than 10 MB at 70 % load, over that without telemetry", Values: []Value{
-			{"48 bytes", "-10 %", 0.88, 0.92, at("pint-1", "Figure 2", "48", "70 % load")},
 			{"108 bytes", "-20 %", 0.77, 0.83, at("pint-1", "Figure 2", "108", "70 % load")},
 			{"108 bytes over 48", "0.899, by its formula of the capacity left", 0.86, 0.94, over(at("pint-1", "Figure 2", "108", "70 % load"), at("pint-1", "Figure 2", "48", "70 % load"))}}},
+		{Place: "Figure 2", What: "the same", Values: []Value{
+			{"48 bytes", "-10 %", 0.88, 0.92, at("pint-1", "Figure 2", "48", "70 % load")}},
+			Why: "-6.8 % over 58 flows; 95 % of resamples are from -13.6 to -0.3, and the text's formula gives -7.5"},
 		{Place: "Figure 3", What: "architecture", State: Drawing, Why: "a drawing"},
 		{Place: "Table 3", What: "techniques by use case", State: Drawing, Why: "a list"},
 		{Place: "Section 4.1", What: "each hop is the one that wrote with probability 1/k", Test: "decode/pint TestWritersAreUniform"},
