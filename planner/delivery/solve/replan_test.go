@@ -135,7 +135,7 @@ func TestReplan(t *testing.T) {
 		}
 	}
 	t.Logf("%d compared, %d of them worse for the limit, %d steps, %d deadlocks", compared, bounded, steps, deadlocks)
-	if compared < 100 || bounded < 5 || steps < 100 {
+	if compared < testkit.Rounds(100, 300) || bounded < testkit.Rounds(5, 15) || steps < testkit.Rounds(100, 300) {
 		t.Errorf("%d compared, %d of them worse for the limit, %d steps", compared, bounded, steps)
 	}
 }
