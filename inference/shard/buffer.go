@@ -143,9 +143,11 @@ func (s *State) feed(f *flow, chain []uint32, i int, codes []uint16) {
 		t := &s.slab.blocks[b&^whole/2].latency
 		listed := t.Listed()
 		t.Add(codes, &s.rng)
-		var brief tail.Brief
-		if listed && !t.Listed() && brief.Hold(t) {
-			s.slab.replace(f, chain, i, s.slab.shrink(b, &brief))
+		if listed && !t.Listed() {
+			var brief tail.Brief
+			if brief.Hold(t) {
+				s.slab.replace(f, chain, i, s.slab.shrink(b, &brief))
+			}
 		}
 		return
 	}
