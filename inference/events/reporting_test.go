@@ -359,7 +359,7 @@ func TestLinkBesideSampling(t *testing.T) {
 	} {
 		for _, lossy := range []bool{true, false} {
 			found := 0
-			const seeds = 5
+			seeds := testkit.Rounds(5, 5)
 			for seed := range uint64(seeds) {
 				s, d := newFabric(seed), New(DefaultConfig())
 				s.reported(d, 10)
