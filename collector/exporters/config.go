@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/inference/sequence"
@@ -144,18 +145,29 @@ func (e *Config) routes() (fallback demux.Profile, routes []demux.Route, err err
 }
 
 // DropReasons returns the dialects' names of drop reasons. A number that two dialects in use name differently is left
-// out: the device of a drop is not known where the drop is published.
+// out: the device of a drop is not known where the drop is published. The public names count for numbers that no dialect
+// has a list for.
 func (e *Config) DropReasons(only *demux.Profile) map[uint8]string {
 	used := e.used(only)
 	reasons, unclear := map[uint8]string{}, map[uint8]bool{}
+	var public decode.DropReasons
 	for _, p := range used {
-		if p.Units.DropReasons == nil {
+		switch p.Units.DropReasons {
+		case nil:
+			continue
+		case demux.PublicReasons():
+			public = *p.Units.DropReasons
 			continue
 		}
 		for r, name := range *p.Units.DropReasons {
 			if before, ok := reasons[r]; ok && before != name {
 				unclear[r] = true
 			}
+			reasons[r] = name
+		}
+	}
+	for r, name := range public {
+		if reasons[r] == "" {
 			reasons[r] = name
 		}
 	}

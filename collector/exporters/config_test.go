@@ -62,8 +62,15 @@ func TestDialectSettings(t *testing.T) {
 // TestDropReasons checks that names of drop reasons come from the dialects in use, and none where two of them
 // disagree.
 func TestDropReasons(t *testing.T) {
-	if got := (&Config{Profile: "auto"}).DropReasons(nil); len(got) != 0 {
+	if got := (&Config{Profile: "auto"}).DropReasons(nil); got[80] != "denied by access list" || got[60] != "" {
 		t.Errorf("auto names %v", got)
+	}
+	if got := (&Config{Profile: "geant"}).DropReasons(nil); len(got) != 0 {
+		t.Errorf("geant, which reports no drops, names %v", got)
+	}
+	other := &Config{Profile: "auto", Profiles: []Profile{{"10.0.0.0/8", "mine"}}, Dialects: []Dialect{{Name: "mine", Base: "host-int", DropReasons: []DialectReason{{Reason: 80, Name: "full"}}}}}
+	if got := other.DropReasons(nil); got[80] != "full" || got[29] != "no route" {
+		t.Errorf("beside a dialect with a list of its own, the public names are %v", got)
 	}
 	got := (&Config{Profile: "auto", Profiles: []Profile{{"10.0.0.0/8", "fabric-tna"}}}).DropReasons(nil)
 	if len(got) == 0 {

@@ -64,14 +64,36 @@ var (
 	fractionMicro = nanoseconds.With(decode.Units{TimeNS: 1000, HeaderTimeNS: 1000})                  // Linux, whose transit delays would be ns
 	latencyMicro  = nanoseconds.With(decode.Units{LatencyNS: 1000})
 	headerTime1s  = nanoseconds.With(decode.Units{HeaderTimeNS: 1e9})
+	switchUnits   = nanoseconds.With(decode.Units{DropReasons: &switchReasons})
+	hostUnits     = headerTime1s.With(decode.Units{DropReasons: &hostReasons})
 	fabricUnits   = nanoseconds.With(decode.Units{DropReasons: &fabricReasons}) // of the hardware; the software switch has microseconds
 )
+
+// switchReasons are the numbers of the public code of switches in P4, p4lang/switch and the programs that followed it, as far
+// as no two of them differ. The specifications of reports leave numbers to the device.
+var switchReasons = decode.DropReasons{
+	0: "unknown", 10: "outer source MAC zero", 11: "outer source MAC multicast", 12: "outer destination MAC zero", 13: "outer Ethernet header",
+	14: "source MAC zero", 15: "source MAC multicast", 16: "destination MAC zero",
+	25: "IP version", 26: "TTL expired", 27: "source IP multicast", 28: "source IP loopback", 29: "no route",
+	55: "no such port or VLAN", 70: "longer than the MTU", 71: "traffic manager", 80: "denied by access list", 81: "denied by routed access list",
+	82: "reverse path check", 83: "source guard", 89: "no bridging entry",
+}
+
+// PublicReasons returns the names that profiles have which follow the specifications alone. Names of a program's own list
+// go before them. The map is not to be changed.
+func PublicReasons() *decode.DropReasons { return &switchReasons }
+
+// hostReasons are those that a host adds, whose policy drops packets.
+var hostReasons = decode.DropReasons{180: "policy", 181: "policy", 182: "policy", 183: "policy", 184: "policy"}
 
 // fabricReasons are those of fabric-tna, which begins with the numbers of Barefoot's switch.
 var fabricReasons = decode.DropReasons{
 	0: "unknown", 25: "IP version", 26: "TTL expired", 29: "no route", 30: "IP header length", 31: "IP checksum",
 	55: "no such port or VLAN", 71: "traffic manager", 80: "denied by access list", 89: "no bridging entry",
-	128: "no next hop", 129: "no MPLS label", 130: "no egress entry", 131: "MPLS TTL expired", 160: "quality of service meter",
+	128: "no next hop", 129: "no MPLS label", 130: "no egress entry", 131: "MPLS TTL expired",
+	132: "no downlink session", 133: "downlink session drops", 134: "no uplink session", 135: "uplink session drops", 136: "session drops what it would buffer",
+	137: "no downlink termination", 138: "downlink termination drops", 139: "no uplink termination", 140: "uplink termination drops",
+	150: "uplink recirculation denied", 160: "quality of service meter",
 	170: "dropped by route", 171: "dropped by route",
 }
 
@@ -100,13 +122,13 @@ var builtin = []Profile{
 		Formats: formats(srint.Probe{}, ioam.IPv6{}, ifa.Packets{Proven: true}),
 		SFlow:   true,
 		IPFIX:   true,
-		Units:   nanoseconds,
+		Units:   switchUnits,
 	},
 	{
 		Name: "auto-unflagged", About: "auto, but INT is looked for in the packets of all reports, whatever their flag F says",
 		ReportPorts: usualPort, Report: unflagged,
 		INT:   marked(intmd.Options{Versions: intmd.AllVersions}, exampleDSCP, byPort, inTunnels),
-		Units: nanoseconds,
+		Units: switchUnits,
 	},
 	{
 		Name: "prometheus-exporter", About: "report 0.5 with INT 0.5 behind TCP options",
@@ -138,14 +160,14 @@ var builtin = []Profile{
 		Name: "host-int", About: "Intel host INT: report 0.5 with its own types 3 and 4",
 		ReportPorts: usualPort, Report: hostINT(false),
 		INT:   hostTail,
-		Units: headerTime1s,
+		Units: hostUnits,
 		Lies:  hostLies,
 	},
 	{
 		Name: "host-int-no-sink-id", About: "host-int without the 4 bytes of the sink node's id",
 		ReportPorts: usualPort, Report: hostINT(true),
 		INT:   hostTail,
-		Units: headerTime1s,
+		Units: hostUnits,
 		Lies:  hostLies,
 	},
 	{
