@@ -400,7 +400,7 @@ func TestFindingNames(t *testing.T) {
 	b, err := json.Marshal(ask.NewFinding(&inference.Finding{ID: 12, Kind: inference.HighLatency, Node: 7, EgressIf: 3, Element: inference.ElementOfLink(9, 7),
 		Cause: 11, Evidence: 2, Learning: true, Statistic: "p99 latency"}, nil))
 	const want = `{"id":"000000000000000c","kind":"high-latency","severity":"info","start_ms":0,"updated_ms":0,"end_ms":0,"node":"7",` +
-		`"value":0,"baseline":0,"text":"","element":{"kind":"link","node":7,"peer":9,"text":"link 7–9"},"cause":"000000000000000b","evidence":2,` +
+		`"value":0,"baseline":0,"text":"","headline":"p99 latency on link node 7 – node 9: 0 ns, usually 0 ns","element":{"kind":"link","node":7,"peer":9,"text":"link 7–9"},"cause":"000000000000000b","evidence":2,` +
 		`"learning":true,"statistic":"p99 latency"}`
 	if err != nil || string(b) != want {
 		t.Errorf("evidence is given as\n%s, %v; want\n%s", b, err, want)
