@@ -89,7 +89,7 @@ func (s *slab) allocate(k inference.HopKey) uint32 {
 	b := s.half
 	if b != 0 {
 		s.unlist(b)
-	} else if b = s.take(); b != 0 {
+	} else if b = s.freeBlock(); b != 0 {
 		s.list(b + 1)
 	} else {
 		return 0
@@ -100,8 +100,8 @@ func (s *slab) allocate(k inference.HopKey) uint32 {
 	return b
 }
 
-// take returns the first half of a free block, or 0 if there is none.
-func (s *slab) take() uint32 {
+// freeBlock returns the first half of a free block, or 0 if there is none.
+func (s *slab) freeBlock() uint32 {
 	i := s.freed
 	switch {
 	case i != 0:
@@ -166,7 +166,7 @@ func (s *slab) grow(b uint32) uint32 {
 		s.unlist(b ^ 1)
 		s.taken++
 	} else {
-		if to = s.take(); to == 0 {
+		if to = s.freeBlock(); to == 0 {
 			return 0
 		}
 		s.taken += 2

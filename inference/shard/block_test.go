@@ -79,7 +79,7 @@ func TestSlab(t *testing.T) {
 		s.release(b)
 	}
 	for i := range blocks { // no half is in use
-		if s.take() == 0 {
+		if s.freeBlock() == 0 {
 			t.Fatalf("%d free blocks in the end, want %d", i, blocks)
 		}
 	}

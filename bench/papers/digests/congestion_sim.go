@@ -345,7 +345,7 @@ func (s *simulation) send(host int32) {
 	}
 	p := int32(-1)
 	if h.acks.first >= 0 {
-		p = s.take(&h.acks)
+		p = s.dequeue(&h.acks)
 	} else {
 		soonest := int64(math.MaxInt64)
 		n := len(h.active)
@@ -575,14 +575,14 @@ func (s *simulation) append(q *queue, i int32) {
 	q.last = i
 }
 
-func (s *simulation) take(q *queue) int32 {
+func (s *simulation) dequeue(q *queue) int32 {
 	i := q.first
 	q.first = s.packets[i].next
 	return i
 }
 
 func (s *simulation) pop(o *port) int32 {
-	i := s.take(&o.queue)
+	i := s.dequeue(&o.queue)
 	o.bytes -= int64(s.packets[i].size)
 	o.packets--
 	return i

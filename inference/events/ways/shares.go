@@ -23,11 +23,11 @@ import (
 // fall below 0 (a CUSUM, as for losses of exporters). So a score reaches its limit by chance once in 1/shareAlarm
 // windows, of all links and ratios together.
 //
-// Switches that sample alike tell more together than each of them alone, since all ways to one of them can be over the
-// link. So each link has the scores of both comparisons. In the second one a switch with another share is a candidate
-// itself, and explains its flows better than a link to it does. At last, flows must not differ more within both groups
-// than chance lets them, as they would where flows are sampled in place of packets: by as much as they do, evidence is
-// less.
+// Switches that sample alike give more evidence together than each of them alone, since all ways to one of them can be
+// over the link. So each link has the scores of both comparisons. In the second one a switch with another share is a
+// candidate itself, and explains its flows better than a link to it does. At last, flows must not differ more within
+// both groups than chance lets them, as they would where flows are sampled in place of packets: by as much as they do,
+// evidence is less.
 
 // shareLosses are the ratios of losses for which scores are added up.
 var shareLosses = [...]float64{.25, .5, .75}
