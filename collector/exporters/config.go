@@ -4,12 +4,12 @@
 package exporters
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 
-	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/inference/sequence"
@@ -150,13 +150,10 @@ func (e *Config) routes() (fallback demux.Profile, routes []demux.Route, err err
 func (e *Config) DropReasons(only *demux.Profile) map[uint8]string {
 	used := e.used(only)
 	reasons, unclear := map[uint8]string{}, map[uint8]bool{}
-	var public decode.DropReasons
+	public := false
 	for _, p := range used {
-		switch p.Units.DropReasons {
-		case nil:
-			continue
-		case demux.PublicReasons():
-			public = *p.Units.DropReasons
+		public = public || p.PublicReasons
+		if p.Units.DropReasons == nil {
 			continue
 		}
 		for r, name := range *p.Units.DropReasons {
@@ -166,9 +163,9 @@ func (e *Config) DropReasons(only *demux.Profile) map[uint8]string {
 			reasons[r] = name
 		}
 	}
-	for r, name := range public {
-		if reasons[r] == "" {
-			reasons[r] = name
+	if public {
+		for r, name := range demux.PublicReasons() {
+			reasons[r] = cmp.Or(reasons[r], name)
 		}
 	}
 	for r := range unclear {

@@ -39,6 +39,8 @@ type Profile struct {
 	// Lies are fields that are read as on the wire, and left out of statistics.
 	Lies  []Lie
 	Units decode.Units
+	// PublicReasons: drop reasons that have no name in Units have those of the function of this name.
+	PublicReasons bool
 }
 
 // Profiles returns the names of the built-in profiles.

@@ -1,6 +1,8 @@
 package demux
 
 import (
+	"maps"
+
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/ifa"
 	"github.com/hopscope/hopscope/decode/intmd"
@@ -64,13 +66,14 @@ var (
 	fractionMicro = nanoseconds.With(decode.Units{TimeNS: 1000, HeaderTimeNS: 1000})                  // Linux, whose transit delays would be ns
 	latencyMicro  = nanoseconds.With(decode.Units{LatencyNS: 1000})
 	headerTime1s  = nanoseconds.With(decode.Units{HeaderTimeNS: 1e9})
-	switchUnits   = nanoseconds.With(decode.Units{DropReasons: &switchReasons})
 	hostUnits     = headerTime1s.With(decode.Units{DropReasons: &hostReasons})
 	fabricUnits   = nanoseconds.With(decode.Units{DropReasons: &fabricReasons}) // of the hardware; the software switch has microseconds
 )
 
-// switchReasons are the numbers of the public code of switches in P4, p4lang/switch and the programs that followed it, as far
-// as no two of them differ. The specifications of reports leave numbers to the device.
+// PublicReasons returns the drop reasons of the public code of switches in P4, p4lang/switch and the programs that
+// followed it, as far as no two of them differ. The specifications of reports leave numbers to the device.
+func PublicReasons() decode.DropReasons { return maps.Clone(switchReasons) }
+
 var switchReasons = decode.DropReasons{
 	0: "unknown", 10: "outer source MAC zero", 11: "outer source MAC multicast", 12: "outer destination MAC zero", 13: "outer Ethernet header",
 	14: "source MAC zero", 15: "source MAC multicast", 16: "destination MAC zero",
@@ -78,10 +81,6 @@ var switchReasons = decode.DropReasons{
 	55: "no such port or VLAN", 70: "longer than the MTU", 71: "traffic manager", 80: "denied by access list", 81: "denied by routed access list",
 	82: "reverse path check", 83: "source guard", 89: "no bridging entry",
 }
-
-// PublicReasons returns the names that profiles have which follow the specifications alone. Names of a program's own list
-// go before them. The map is not to be changed.
-func PublicReasons() *decode.DropReasons { return &switchReasons }
 
 // hostReasons are those that a host adds, whose policy drops packets.
 var hostReasons = decode.DropReasons{180: "policy", 181: "policy", 182: "policy", 183: "policy", 184: "policy"}
@@ -122,13 +121,13 @@ var builtin = []Profile{
 		Formats: formats(srint.Probe{}, ioam.IPv6{}, ifa.Packets{Proven: true}),
 		SFlow:   true,
 		IPFIX:   true,
-		Units:   switchUnits,
+		Units:   nanoseconds, PublicReasons: true,
 	},
 	{
 		Name: "auto-unflagged", About: "auto, but INT is looked for in the packets of all reports, whatever their flag F says",
 		ReportPorts: usualPort, Report: unflagged,
 		INT:   marked(intmd.Options{Versions: intmd.AllVersions}, exampleDSCP, byPort, inTunnels),
-		Units: switchUnits,
+		Units: nanoseconds, PublicReasons: true,
 	},
 	{
 		Name: "prometheus-exporter", About: "report 0.5 with INT 0.5 behind TCP options",
