@@ -76,6 +76,7 @@ func mixed(version decode.Version) (frames []ingest.Frame) {
 // The frames of a capture, or the datagrams of a socket, are cut to any length. Every sequence number that is left
 // counts, and none is lost that is not lost in whole frames.
 func TestCutInventsNoLoss(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, profile string
 		frames        []ingest.Frame
@@ -249,6 +250,7 @@ func captured(t *testing.T, frames []ingest.Frame, snap int) (path string) {
 // Every frame of a capture that was cut to any length ends in the ledger. It counts with the reports that are left, as
 // foreign if its headers show that it holds none, and as cut otherwise.
 func TestCutCaptureInLedger(t *testing.T) {
+	t.Parallel()
 	frames := mixed(decode.V20)
 	strange := make([]byte, 64) // of a protocol that no report has
 	strange[12], strange[13] = 0x88, 0xcc
@@ -289,6 +291,7 @@ func TestCutCaptureInLedger(t *testing.T) {
 // Frames that were cut inside of their INT stacks, and before, are in the ledger as cut: hops are missing in them. What is stored has all
 // hops, with the node of each.
 func TestCutStacksInLedger(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, profile string
 		hops          int // of a report

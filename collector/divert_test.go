@@ -498,6 +498,7 @@ func TestCheckStores(t *testing.T) {
 // set back so far that labels do not come again, and after it has passed them. Reports from before the step, in the
 // window of the step, went under the label that this window was to have.
 func TestDivertUnderSetClock(t *testing.T) {
+	t.Parallel()
 	const length = time.Second
 	for _, reach := range []time.Duration{0, 5 * time.Second, time.Hour} {
 		for _, step := range []time.Duration{-1300 * time.Millisecond, -4 * time.Second, -6300 * time.Millisecond, -20 * time.Minute, 3 * time.Second, 20 * time.Minute} {

@@ -246,6 +246,7 @@ func (f writer) WriteWindow(_ context.Context, w *sink.Window) error { f(w); ret
 // When the clock is set, times of frames say nothing for a while. All is counted once, nothing waits for ever, and when the
 // clock runs on windows are what they say again.
 func TestWindowsByReceiptClockSet(t *testing.T) {
+	t.Parallel()
 	const length = time.Second
 	for _, step := range []time.Duration{-time.Hour, -3 * time.Second, -600 * time.Millisecond, -20 * time.Millisecond, 20 * time.Millisecond,
 		600 * time.Millisecond, 3 * time.Second, time.Hour} {
