@@ -21,6 +21,7 @@ import (
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/telemetry"
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/spool"
 	"github.com/hopscope/hopscope/sink/web"
@@ -125,6 +126,7 @@ const creep = 256 << 10
 // TestNothingCreeps lets a collector run for an hour of a virtual clock. Flows, hops, exporters and nodes are ever new, findings come and end,
 // and stores fail, never in the same words. Once its tables are full, after ten minutes, its heap grows no further.
 func TestNothingCreeps(t *testing.T) {
+	testkit.Long(t)
 	synctest.Test(t, func(t *testing.T) {
 		const window = 10 * time.Second
 		rng := rand.New(rand.NewPCG(1, 1))

@@ -5,11 +5,14 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // The stated errors hold for at least nine of ten samples of lognormal and exponential values, however many there are.
 // They are no more than four times the error that nine of ten samples have.
 func TestQuantileErrors(t *testing.T) {
+	testkit.Long(t)
 	r := rand.New(rand.NewPCG(1, 10))
 	for _, draw := range []struct {
 		name     string

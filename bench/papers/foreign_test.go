@@ -10,12 +10,14 @@ import (
 
 	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/bench/papers"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
 // The example, which is a program of another origin, makes covers and choices that hold; of what it does not know
 // there is no plan.
 func TestForeign(t *testing.T) {
+	testkit.Long(t)
 	python, err := filepath.Abs("../../.cache/python/bin/python")
 	if err != nil {
 		t.Fatal(err)

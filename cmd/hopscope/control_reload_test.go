@@ -25,6 +25,7 @@ import (
 // a link goes, and another switch replaces one with entries. Suspicious links stay so. Files that do not fit are
 // refused and change nothing, and a control that is killed in between continues with its files.
 func TestControlReload(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"open": [{"id": "00000000000000a1", "kind": "high-queue", "severity": "critical", "node": "1", "egress_if": "1", "start_ms": 1, "end_ms": 0, "text": "a queue", "element": {"kind": "interface", "node": 1, "egress_if": 1}}], "ended": []}`)

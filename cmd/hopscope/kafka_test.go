@@ -205,6 +205,7 @@ func mustRead(t *testing.T, path string) []byte {
 
 // TestMemberOfFleet runs a collector of a fleet: its windows come to Kafka, and it says so, comes and leaves.
 func TestMemberOfFleet(t *testing.T) {
+	testkit.Long(t)
 	b := servertest.StartBroker(t, servertest.BrokerOptions{})
 	capture := filepath.Join("..", "..", "decode", "testdata", "geant-int10-reports.pcap")
 	file := fleetFile(t, b, "c.", fmt.Sprintf("instance: east\nexporters: {profile: geant}\npcap: {files: [%q]}\nudp: {listen: [\"127.0.0.1:0\"]}\nweb: {listen: \"127.0.0.1:0\"}\nlog: {format: json}", capture))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -229,6 +230,7 @@ func values(at string, v any, set func(any), f func(at string, v any, set func(a
 
 // A plan with any one wrong value is refused, and no message contains a raw Go value. Single statistics may be absent.
 func TestPlanFiguresWrong(t *testing.T) {
+	testkit.Long(t)
 	inExamples(t)
 	path := filepath.Join(t.TempDir(), "wrong.json")
 	check := func(args string, plan any) error {

@@ -101,6 +101,7 @@ func TestKilledBeforeCheckpoint(t *testing.T) {
 
 // Consumers come and go in order while windows come.
 func TestRebalance(t *testing.T) {
+	testkit.Long(t)
 	w := newWorld(t, 2)
 	a := w.consume("a", nil)
 	w.window(0)

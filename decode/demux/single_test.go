@@ -8,6 +8,7 @@ import (
 	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/telemetry"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // singles returns decoders that differ in the options of the short path.
@@ -126,6 +127,7 @@ func headed10(nprot, last byte, inner []byte) []byte {
 
 // TestSingleEveryByte changes the usual datagrams in every bit, and cuts them at every byte.
 func TestSingleEveryByte(t *testing.T) {
+	testkit.Long(t)
 	for _, d := range singles(t) {
 		for _, c := range datagrams() {
 			for at, old := range c.payload {

@@ -10,6 +10,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // recorded is a recording of a public program whose INT stacks are written again, with other bitmaps.
@@ -168,6 +169,7 @@ func (c *recorded) bitmaps() (list []uint16) {
 // are rewritten with each bitmap of one to four bits and one to five hops, behind a VLAN tag and in IPv6. They are at
 // ports that auto reads and at another, as frames and as datagrams of a socket.
 func TestBitmaps(t *testing.T) {
+	testkit.Long(t)
 	ways := []struct {
 		name   string
 		change func(Sample) Sample

@@ -34,6 +34,7 @@ var latencies = []struct {
 // than half the error of the larger [kll.Tiny]. Measured are at most 7.3 % for 8 bits, with a deviation of 0.4 % from
 // test to test. For wider codes they are 11 ± 1 %.
 func TestSketchesAgainstAllCodes(t *testing.T) {
+	testkit.Long(t)
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, bits := range []int{4, 8, 12, 16} {

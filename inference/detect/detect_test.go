@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 const day = 8640 // windows of ten seconds
@@ -66,6 +68,7 @@ func (r *run) add(w Window) {
 // TestQuiet has hops without a fault. One false finding in a million windows is accepted, so 0.2 are expected here.
 // Seven would have a probability of three in a billion.
 func TestQuiet(t *testing.T) {
+	testkit.Long(t)
 	found, windows := 0, 0
 	for k, sigma := range []float64{.3, .5, 1} {
 		for hop := range uint64(28) {
@@ -88,6 +91,7 @@ func TestQuiet(t *testing.T) {
 
 // TestFaults lets every kind of fault happen to five hops of each kind, and wants it to be found in time.
 func TestFaults(t *testing.T) {
+	testkit.Long(t)
 	scale := func(f float64) func(int) func(float64) float64 {
 		return func(int) func(float64) float64 { return func(v float64) float64 { return f * v } }
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 func flow(n uint32) decode.FlowKey {
@@ -277,6 +278,7 @@ func TestBounds(t *testing.T) {
 
 // TestDeterministic replays random windows and wants the same findings.
 func TestDeterministic(t *testing.T) {
+	testkit.Long(t)
 	run := func(seed uint64) (all []inference.Finding) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		d := New(DefaultConfig())

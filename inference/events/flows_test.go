@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // traffic makes windows of ten seconds of flows that cross a few hops. The function slow adds the excess of a flow at a
@@ -215,6 +216,7 @@ func TestFlowsOneCause(t *testing.T) {
 // happens to them. It uses three times the accepted findings, over 0.35 days of windows. Three false findings of hops
 // and flows are expected in these at most.
 func TestFlowsQuiet(t *testing.T) {
+	testkit.Long(t)
 	cfg := DefaultConfig()
 	x := newTraffic(9)
 	churn := rand.New(rand.NewPCG(9, 6))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // countedAt lets a detector see what an interface counts in every second window, and returns the findings that it
@@ -80,6 +81,7 @@ func TestInterfaces(t *testing.T) {
 
 // Counts of interfaces by chance within their settings are no finding in a million samples.
 func TestInterfaceFalseAlarms(t *testing.T) {
+	testkit.Long(t)
 	for _, passed := range []uint64{10, 10_000, 100_000_000} {
 		rng := rand.New(rand.NewPCG(passed, 3))
 		n := 0

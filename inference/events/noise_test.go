@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // noises are the distributions of one packet's value, by their quantile functions. These map u in [0, 1) to a value,
@@ -66,6 +67,7 @@ func hopShows(end int64, latency, queue inference.Summary) *inference.Window {
 // 000 windows and at most three false findings. The limits are those of one statistic in a network of 200, whose share
 // of the accepted findings is far below one.
 func TestFalseAlarms(t *testing.T) {
+	testkit.Long(t)
 	const windows = 50_000
 	for i, noise := range noises {
 		t.Run(noise.name, func(t *testing.T) {

@@ -140,6 +140,7 @@ func TestLossJitter(t *testing.T) {
 // after ten. False findings are rarer than one in a million windows if the reports continue as before. An exporter that
 // changes its habits, as by the first night, is found silent once or twice for it.
 func TestSilence(t *testing.T) {
+	testkit.Long(t)
 	alternate := func(rng *rand.Rand, on, off func() int) func(int) uint64 {
 		left, speaks := on(), true
 		return func(int) uint64 {

@@ -102,6 +102,7 @@ func TestStateVersion(t *testing.T) {
 }
 
 func TestStateRefused(t *testing.T) {
+	testkit.Long(t)
 	cfg := worldConfigs()[1]
 	cfg.Warmup = 15
 	good := worldState(cfg, 40)

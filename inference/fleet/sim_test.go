@@ -13,6 +13,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/window"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 const second = int64(1e9)
@@ -385,6 +386,7 @@ func simulate(t testing.TB, seed uint64, windows int, twice bool) *world {
 // owners at times. Each window closes with exactly the records before the first record that closes it. It has all of
 // them when it is made again; then all windows equal those of one process.
 func TestSimulatedFleet(t *testing.T) {
+	testkit.Long(t)
 	closes, late, duplicates := 0, 0, 0
 	for seed := range uint64(300) {
 		w := simulate(t, seed, 8, seed%2 == 0)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // flow draws digests of packets that take paths with some shares. Some digests are wrong.
@@ -37,6 +38,7 @@ func model(t testing.TB, s *pint.Scheme, n *net) *Model {
 // figures are always the same. The lower bounds of their 95 % intervals show that they are no luck; hopscope-bench pint
 // narrows these with more runs.
 func TestTargets(t *testing.T) {
+	testkit.Long(t)
 	for i, n := range fabrics(t) {
 		for j, c := range []struct {
 			paths, digests, runs int

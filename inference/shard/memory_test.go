@@ -7,10 +7,12 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference/window"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // An exporter that reports whatever takes most memory, window after window, takes no more than Memory returns.
 func TestMemory(t *testing.T) {
+	testkit.Long(t)
 	cfg := DefaultConfig()
 	cfg.MemoryBytes, cfg.MaxHops, cfg.TopFlows, cfg.MaxPathChanges, cfg.MaxDrops = 4<<20, 500, 20, 100, 100
 	const shards, windows, reports = 2, 12, 60_000

@@ -19,6 +19,7 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/ingest/pcapfile"
 	"github.com/hopscope/hopscope/internal/plain"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 var wide = window.Limits{Hops: 1e6, Flows: 1e6, Paths: 1e6, Drops: 1e6, Faults: 1e6, Exporters: 1e6}
@@ -126,6 +127,7 @@ func sameWindows(t *testing.T, what string, limits window.Limits, end int64, one
 
 // TestSplits shares random traffic out over 1 to 8 shards, below the limits of all tables.
 func TestSplits(t *testing.T) {
+	testkit.Long(t)
 	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 21))
 		cfg := testConfig()

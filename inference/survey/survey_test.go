@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 var (
@@ -108,6 +110,7 @@ var networks = []struct {
 
 // Each error of the inventory is named, and no other, in a network with flows that it touches.
 func TestErrorsAreNamed(t *testing.T) {
+	testkit.Long(t)
 	for _, net := range networks {
 		n := net.make(t)
 		r := rand.New(rand.NewPCG(11, 3))

@@ -265,6 +265,7 @@ func (x *explorer) settle(w *world) error {
 // TestExplore goes through all that can happen to three switches and an agent under two plans: every order in which
 // messages arrive, are lost, are refused or come too late, and a crash of the controller at any moment.
 func TestExplore(t *testing.T) {
+	testkit.Long(t)
 	list := explorations
 	if testkit.Night() {
 		list = append(list, nightly...)

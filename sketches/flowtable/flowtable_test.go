@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sketches"
 )
 
@@ -11,6 +12,7 @@ func hash(k uint64) uint64 { k *= 0x9e3779b97f4a7c15; k ^= k >> 32; return k * 0
 
 // The twin is a map that follows evictions.
 func TestMatchesMap(t *testing.T) {
+	testkit.Long(t)
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		type twin struct {

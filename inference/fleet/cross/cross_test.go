@@ -10,6 +10,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/window"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // datagram is one that was sent, or a copy of one, and which collectors it reaches.
@@ -315,6 +316,7 @@ func policies(rng *rand.Rand, collectors int, window int64) map[string]policy {
 // TestCross shares the datagrams of an exporter out over collectors in many ways, and holds what Cross makes of their
 // parts against the truth.
 func TestCross(t *testing.T) {
+	testkit.Long(t)
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 32))
 		collectors := 2 + rng.IntN(3)

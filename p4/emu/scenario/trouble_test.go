@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/emu"
 )
 
@@ -128,6 +129,7 @@ func troubleConfig(t *testing.T) emu.Config {
 
 // Every fault of the table does what the table says of it, where it says so, and nowhere else.
 func TestTroubles(t *testing.T) {
+	testkit.Long(t)
 	silent := func(s *seen) int { return s.here[emu.Vanished] + s.other[emu.Vanished] }
 	total := func(s *seen) (n int) {
 		for _, m := range []map[emu.Outcome]int{s.here, s.other} {
