@@ -39,6 +39,9 @@ const (
 	shareOthers = 3
 	// shareWell is the score that shows that a link is well again.
 	shareWell = 4.6
+	// shareTerms bounds the numbers that are weighed for a link in a window, and so the work: beyond, all counts are
+	// scaled down alike, which leaves less evidence than there is.
+	shareTerms = 1 << 14
 )
 
 // The comparisons: of the ways to one switch, and of those to all such switches.
@@ -251,7 +254,12 @@ func (v *contrast) add(over, all []arrivedCount, sum arrivedCount) {
 // loses none, given the sums over it and all others.
 func fewer(llr *[len(shareLosses)]float64, over, rest arrivedCount) {
 	n, others := float64(over.packets), float64(rest.packets)
-	reported := float64(over.reported + rest.reported)
+	arrived, restArrived := float64(over.reported), float64(rest.reported)
+	if scale := shareTerms / min(n, arrived+restArrived); scale < 1 {
+		n, others = math.Floor(n*scale), math.Floor(others*scale)
+		arrived, restArrived = math.Floor(arrived*scale), math.Floor(restArrived*scale)
+	}
+	reported := arrived + restArrived
 	if n == 0 || others == 0 || reported == 0 || reported == n+others {
 		return
 	}
@@ -280,7 +288,7 @@ func fewer(llr *[len(shareLosses)]float64, over, rest arrivedCount) {
 		}
 	}
 	for k := range llr {
-		llr[k] += (float64(over.reported)-least)*logOdds[k+1] - top[k+1] - math.Log(sums[k+1]) + top[0] + math.Log(sums[0])
+		llr[k] += (arrived-least)*logOdds[k+1] - top[k+1] - math.Log(sums[k+1]) + top[0] + math.Log(sums[0])
 	}
 }
 
