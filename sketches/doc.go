@@ -1,5 +1,4 @@
-// Package sketches holds summaries of streams in bounded memory. Each has a package of its own. This page is a guide to
-// the choice.
+// Package sketches holds summaries of streams in bounded memory. This page is a guide to the choice.
 //
 //	question                                   package    memory                      error
 //	──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -8,7 +7,7 @@
 //	every flow                                                                         maximum and up to 50 codes are exact
 //	quantiles of one stream, such as a device   logcode    96 B and 128 B an octave,   value: 1/64 = 1.56 %, always
 //	in a window, by counting all codes                     7.8 KB at most
-//	state by key, with eviction                 flowtable  as configured, never more   none; the owner sees every entry
+//	state by key, with eviction                 FlowTable  as configured, never more   none; the owner sees every entry
 //	                                                                                   that is evicted
 //	the right answer, for tests                 Exact      everything                  none
 //
@@ -20,7 +19,7 @@
 // Package [github.com/hopscope/hopscope/sketches/logcode] turns values into codes once, when they come in. It turns
 // codes back into values when they go out, with an error of 0.05 % at most. Every sketch has one owner; none uses a
 // lock, a clock or a goroutine. Chance comes from a seed that the owner gives, so a replay gives the same bytes. All
-// but flowtable merge.
+// but [FlowTable] merge.
 //
 // [MakeHuge] is for the large slices that tables lie in.
 package sketches

@@ -6,7 +6,7 @@ import (
 )
 
 // The twin is a map from tag to its slots. Few different tags, all in one corner, make long clusters that wrap around.
-func TestMatchesMap(t *testing.T) {
+func TestSlotIndexMatchesMap(t *testing.T) {
 	for seed := range uint64(30) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		const n = 200

@@ -4,7 +4,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/digest"
-	"github.com/hopscope/hopscope/sketches/flowtable"
+	"github.com/hopscope/hopscope/sketches"
 )
 
 // ReadDigests makes the shard read PINT digests. It is called before the first Update.
@@ -83,7 +83,7 @@ func (s *State) Inferred(n int) (out digest.Inferred) {
 func (s *State) InferredOf(keys []decode.FlowKey) (out []digest.InferredFlow) {
 	for i := range keys {
 		slot := s.flows.Get(tableHash(s.key.Flow(&keys[i])), &keys[i])
-		if slot != flowtable.None && s.digests.Traces(slot) {
+		if slot != sketches.NoSlot && s.digests.Traces(slot) {
 			out = append(out, s.digests.Infer(slot, s.flowStats(slot, s.flows.At(slot))))
 		}
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/sketches/flowtable"
+	"github.com/hopscope/hopscope/sketches"
 )
 
 const (
@@ -63,8 +63,8 @@ const (
 )
 
 type (
-	entry = flowtable.Entry[decode.FlowKey, flow]
-	table = flowtable.Table[decode.FlowKey, flow]
+	entry = sketches.FlowEntry[decode.FlowKey, flow]
+	table = sketches.FlowTable[decode.FlowKey, flow]
 )
 
 // column copies the buffered codes of the i-th hop.

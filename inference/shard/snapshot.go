@@ -6,7 +6,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/sketches/flowtable"
+	"github.com/hopscope/hopscope/sketches"
 	"github.com/hopscope/hopscope/sketches/logcode"
 	"github.com/hopscope/hopscope/sketches/tail"
 )
@@ -45,7 +45,7 @@ func (s *State) Flows(n int) []inference.FlowStats {
 // Flow returns one flow, if it is in the table.
 func (s *State) Flow(key decode.FlowKey) (inference.FlowStats, bool) {
 	slot := s.flows.Get(tableHash(s.key.Flow(&key)), &key)
-	if slot == flowtable.None {
+	if slot == sketches.NoSlot {
 		return inference.FlowStats{}, false
 	}
 	return s.flowStats(slot, s.flows.At(slot)), true

@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/digest"
-	"github.com/hopscope/hopscope/sketches/flowtable"
+	"github.com/hopscope/hopscope/sketches"
 	"github.com/hopscope/hopscope/sketches/kll"
 )
 
@@ -91,7 +91,7 @@ func New(cfg Config, seed uint64) *State {
 		window: 1, // a flow that is new was in none
 	}
 	var err error
-	s.flows, err = flowtable.New(flowtable.Config{
+	s.flows, err = sketches.NewFlowTable(sketches.FlowTableConfig{
 		MemoryBytes: int(n * (int64(unsafe.Sizeof(entry{})) + indexBytes)), IdleTimeout: cfg.IdleTimeout,
 	}, s.evicted)
 	if err != nil {
@@ -208,14 +208,14 @@ func (s *State) update(n int) {
 	s.readAhead(slots)
 	for i, slot := range slots {
 		short := s.lazy[i]
-		if short != nil && slot != flowtable.None && s.countShort(short, slot) {
+		if short != nil && slot != sketches.NoSlot && s.countShort(short, slot) {
 			continue
 		}
 		r := s.reports[i]
 		if short != nil {
 			r = short.Report()
 		}
-		if slot == flowtable.None {
+		if slot == sketches.NoSlot {
 			s.stats.Refused++
 			s.countAlone(r)
 			continue
@@ -236,7 +236,7 @@ func tableHash(flow uint64) uint64 { return bits.RotateLeft64(flow, 32) }
 func (s *State) readAhead(slots []uint32) {
 	var sum uint64
 	for _, slot := range slots {
-		if slot == flowtable.None {
+		if slot == sketches.NoSlot {
 			continue
 		}
 		f := &s.flows.At(slot).Value
@@ -406,13 +406,13 @@ func (s *State) sweep(now int64) {
 // enough as long as no window is longer than it.
 func (s *State) restart(slot uint32) {
 	e := s.flows.At(slot)
-	s.evicted(slot, e, flowtable.Idle)
+	s.evicted(slot, e, sketches.EvictedIdle)
 	e.Value = flow{}
 	s.stats.EvictedIdle++
 }
 
 // evicted frees the memory of a flow.
-func (s *State) evicted(slot uint32, e *entry, why flowtable.Reason) {
+func (s *State) evicted(slot uint32, e *entry, why sketches.Eviction) {
 	f := &e.Value
 	s.digests.Forget(slot)
 	if f.flags&paired != 0 {
@@ -425,7 +425,7 @@ func (s *State) evicted(slot uint32, e *entry, why flowtable.Reason) {
 	for _, b := range s.slab.chain(&space, f) {
 		s.slab.release(b)
 	}
-	if why == flowtable.Deleted {
+	if why == sketches.EvictedDeleted {
 		s.stats.EvictedPressure++
 	}
 }

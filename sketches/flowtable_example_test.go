@@ -1,10 +1,10 @@
-package flowtable_test
+package sketches_test
 
 import (
 	"fmt"
 	"time"
 
-	"github.com/hopscope/hopscope/sketches/flowtable"
+	"github.com/hopscope/hopscope/sketches"
 )
 
 type key struct{ src, dst uint32 }
@@ -12,9 +12,9 @@ type key struct{ src, dst uint32 }
 func (k key) hash() uint64 { return (uint64(k.src)<<32 | uint64(k.dst)) * 0x9e3779b97f4a7c15 }
 
 // Packets are counted by flow; what a flow had when it leaves goes to its evict function.
-func Example() {
-	cfg := flowtable.Config{MemoryBytes: 1 << 20, IdleTimeout: time.Minute}
-	flows, err := flowtable.New(cfg, func(_ uint32, e *flowtable.Entry[key, int], why flowtable.Reason) {
+func ExampleFlowTable() {
+	cfg := sketches.FlowTableConfig{MemoryBytes: 1 << 20, IdleTimeout: time.Minute}
+	flows, err := sketches.NewFlowTable(cfg, func(_ uint32, e *sketches.FlowEntry[key, int], why sketches.Eviction) {
 		fmt.Println(e.Key, "had", e.Value, "packets, left:", why)
 	})
 	if err != nil {

@@ -1,17 +1,16 @@
-package flowtable
+package sketches
 
 import (
 	"math/rand/v2"
 	"testing"
 
 	"github.com/hopscope/hopscope/internal/testkit"
-	"github.com/hopscope/hopscope/sketches"
 )
 
 func hash(k uint64) uint64 { k *= 0x9e3779b97f4a7c15; k ^= k >> 32; return k * 0xd6e8feb86659fd93 }
 
 // The twin is a map that follows evictions.
-func TestMatchesMap(t *testing.T) {
+func TestFlowTableMatchesMap(t *testing.T) {
 	testkit.Long(t)
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -20,14 +19,14 @@ func TestMatchesMap(t *testing.T) {
 			n    int
 		}
 		want := map[uint64]*twin{}
-		lost := sketches.ExactCounts[Reason]{}
+		lost := ExactCounts[Eviction]{}
 		var now int64
-		tab, err := New(Config{MemoryBytes: 6000, IdleTimeout: 500}, func(slot uint32, e *Entry[uint64, int], why Reason) {
+		tab, err := NewFlowTable(FlowTableConfig{MemoryBytes: 6000, IdleTimeout: 500}, func(slot uint32, e *FlowEntry[uint64, int], why Eviction) {
 			w := want[e.Key]
 			if w == nil || w.slot != slot || w.n != e.Value {
 				t.Fatalf("seed %d: evicted slot %d %+v, want %+v", seed, slot, *e, w)
 			}
-			if why == Idle && e.Seen >= now-500 {
+			if why == EvictedIdle && e.Seen >= now-500 {
 				t.Fatalf("seed %d: evicted as idle at %d: %+v", seed, now, *e)
 			}
 			lost.Add(why, 1)
@@ -64,7 +63,7 @@ func TestMatchesMap(t *testing.T) {
 				}
 				tab.FindAll(hashes, pointers(keys), now, slots[:n], func(i int, slot uint32) { want[keys[i]] = &twin{slot: slot} })
 				for i, slot := range slots[:n] {
-					if w := want[keys[i]]; w == nil || slot == None || tab.At(slot).Key != keys[i] || w.slot != slot {
+					if w := want[keys[i]]; w == nil || slot == NoSlot || tab.At(slot).Key != keys[i] || w.slot != slot {
 						t.Fatalf("seed %d: key %d at slot %d, want %+v", seed, keys[i], slot, w)
 					}
 					want[keys[i]].n++
@@ -76,7 +75,7 @@ func TestMatchesMap(t *testing.T) {
 			}
 		}
 		s := tab.Stats()
-		if s.Idle != lost[Idle] || s.Pressure != lost[Pressure] || s.Refused != 0 || lost[Idle] == 0 || lost[Pressure] == 0 {
+		if s.Idle != lost[EvictedIdle] || s.Pressure != lost[EvictedPressure] || s.Refused != 0 || lost[EvictedIdle] == 0 || lost[EvictedPressure] == 0 {
 			t.Errorf("seed %d: %+v, want %v", seed, s, lost)
 		}
 		for k, w := range want {
@@ -87,8 +86,8 @@ func TestMatchesMap(t *testing.T) {
 	}
 }
 
-func newTable[V any](t testing.TB, memory int, evict func(uint32, *Entry[uint64, V], Reason)) *Table[uint64, V] {
-	tab, err := New(Config{MemoryBytes: memory, IdleTimeout: 100}, evict)
+func newTable[V any](t testing.TB, memory int, evict func(uint32, *FlowEntry[uint64, V], Eviction)) *FlowTable[uint64, V] {
+	tab, err := NewFlowTable(FlowTableConfig{MemoryBytes: memory, IdleTimeout: 100}, evict)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,15 +99,15 @@ func TestMemoryBudget(t *testing.T) {
 	for budget := 64; budget < 1<<20; budget += 1 + budget/7 {
 		for _, size := range []int{8, 24, 64, 1200} {
 			n := capacity(budget, size)
-			if n < 0 || n > 0 && n*size+8*sketches.SlotCells(n) > budget {
-				t.Fatalf("capacity(%d, %d) = %d takes %d bytes", budget, size, n, n*size+8*sketches.SlotCells(n))
+			if n < 0 || n > 0 && n*size+8*SlotCells(n) > budget {
+				t.Fatalf("capacity(%d, %d) = %d takes %d bytes", budget, size, n, n*size+8*SlotCells(n))
 			}
-			if more := n + 1; more*size+8*sketches.SlotCells(more) <= budget-64 {
+			if more := n + 1; more*size+8*SlotCells(more) <= budget-64 {
 				t.Fatalf("capacity(%d, %d) = %d, but %d fit", budget, size, n, more)
 			}
 		}
 	}
-	if _, err := New[uint64, [4096]byte](Config{MemoryBytes: 4096, IdleTimeout: 1}, nil); err == nil {
+	if _, err := NewFlowTable[uint64, [4096]byte](FlowTableConfig{MemoryBytes: 4096, IdleTimeout: 1}, nil); err == nil {
 		t.Error("a table without room for one entry is accepted")
 	}
 	tab := newTable[[100]byte](t, 1<<20, nil)
@@ -136,7 +135,7 @@ func TestBatchKeepsItsEntries(t *testing.T) {
 		tab.FindAll(hashes[:half], pointers(keys[:half]), int64(-round), slots[:half], nil) // time runs backwards
 		seen := map[uint32]bool{}
 		for i, s := range slots[:half] {
-			if s == None || seen[s] || tab.At(s).Key != keys[i] {
+			if s == NoSlot || seen[s] || tab.At(s).Key != keys[i] {
 				t.Fatalf("round %d: key %d at slot %d", round, keys[i], s)
 			}
 			seen[s] = true
@@ -147,7 +146,7 @@ func TestBatchKeepsItsEntries(t *testing.T) {
 	tab.FindAll(hashes, pointers(keys), 1, slots, func(i int, slot uint32) { created++ })
 	none := 0
 	for i, s := range slots {
-		if s == None {
+		if s == NoSlot {
 			none++
 		} else if tab.At(s).Key != keys[i] {
 			t.Fatalf("key %d at slot %d, where %d is", keys[i], s, tab.At(s).Key)
@@ -199,7 +198,7 @@ func TestPressureSparesWhatIsInUse(t *testing.T) {
 	}
 	kept := 0
 	for k := range uint64(used) {
-		if s := tab.Get(hash(k), &k); s != None && tab.At(s).Seen > now-int64(3*used) {
+		if s := tab.Get(hash(k), &k); s != NoSlot && tab.At(s).Seen > now-int64(3*used) {
 			kept++
 		}
 	}
@@ -212,8 +211,8 @@ func TestPressureSparesWhatIsInUse(t *testing.T) {
 
 func TestSweep(t *testing.T) {
 	var gone []uint64
-	tab := newTable(t, 64<<10, func(slot uint32, e *Entry[uint64, int], why Reason) {
-		if why != Idle {
+	tab := newTable(t, 64<<10, func(slot uint32, e *FlowEntry[uint64, int], why Eviction) {
+		if why != EvictedIdle {
 			t.Errorf("evicted by %v", why)
 		}
 		gone = append(gone, e.Key)
@@ -234,29 +233,29 @@ func TestSweep(t *testing.T) {
 		t.Error("an empty table has entries")
 	}
 	k := uint64(7)
-	if s, inserted := tab.Find(hash(k), &k, 0); !inserted || *tab.At(s) != (Entry[uint64, int]{Key: 7, tag: tab.At(s).tag, link: tab.At(s).link}) {
+	if s, inserted := tab.Find(hash(k), &k, 0); !inserted || *tab.At(s) != (FlowEntry[uint64, int]{Key: 7, tag: tab.At(s).tag, link: tab.At(s).link}) {
 		t.Errorf("a slot that was used before holds %+v", *tab.At(s))
 	}
 }
 
 // Keys that share a hash fill their part of the index and no more: further ones are refused, and all others go on.
 func TestOneHash(t *testing.T) {
-	tb, err := New[uint64, int](Config{MemoryBytes: 1 << 20, IdleTimeout: 1000}, nil)
+	tb, err := NewFlowTable[uint64, int](FlowTableConfig{MemoryBytes: 1 << 20, IdleTimeout: 1000}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	kept := 0
 	for k := range uint64(5000) {
-		if slot, _ := tb.Find(1<<63, &k, 1); slot != None {
+		if slot, _ := tb.Find(1<<63, &k, 1); slot != NoSlot {
 			kept++
 		}
 	}
-	if kept != sketches.SlotReach || tb.Len() != kept || tb.Stats().Refused != 5000-uint64(kept) {
+	if kept != SlotReach || tb.Len() != kept || tb.Stats().Refused != 5000-uint64(kept) {
 		t.Errorf("%d keys kept, %d entries, %+v", kept, tb.Len(), tb.Stats())
 	}
 	for k := range uint64(1000) {
 		k += 1 << 32
-		if slot, inserted := tb.Find(k*0x9e3779b97f4a7c15>>1, &k, 2); slot == None || !inserted {
+		if slot, inserted := tb.Find(k*0x9e3779b97f4a7c15>>1, &k, 2); slot == NoSlot || !inserted {
 			t.Fatalf("key %d found no place", k)
 		}
 	}

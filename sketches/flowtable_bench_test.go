@@ -1,4 +1,4 @@
-package flowtable
+package sketches
 
 import (
 	"math/rand/v2"
@@ -18,9 +18,9 @@ func (k *key) hash() uint64 { return hash(k.addr[0] ^ k.ports<<40) }
 // line is a cache line's worth of a flow's own state.
 type line [8]uint64
 
-func filled(b *testing.B, flows int) (*Table[key, [4]line], []key) {
+func filled(b *testing.B, flows int) (*FlowTable[key, [4]line], []key) {
 	b.Helper()
-	t, err := New[key, [4]line](Config{MemoryBytes: (56 + 256 + 13) * flows * 9 / 8, IdleTimeout: time.Hour}, nil)
+	t, err := NewFlowTable[key, [4]line](FlowTableConfig{MemoryBytes: (56 + 256 + 13) * flows * 9 / 8, IdleTimeout: time.Hour}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -46,7 +46,7 @@ var sizes = []struct {
 const batchSize = 32
 
 // straight handles one packet after the other: finds the flow, counts in its first and its third line.
-func straight(t *Table[key, [4]line], packets []key) {
+func straight(t *FlowTable[key, [4]line], packets []key) {
 	for i := range packets {
 		k := &packets[i]
 		slot, _ := t.Find(k.hash(), k, 2)
@@ -57,7 +57,7 @@ func straight(t *Table[key, [4]line], packets []key) {
 }
 
 // batched does the same in batches: look-ups, then a pass that reads the lines to be changed, then the counting.
-func batched(t *Table[key, [4]line], packets []key) (sum uint64) {
+func batched(t *FlowTable[key, [4]line], packets []key) (sum uint64) {
 	var hashes [batchSize]uint64
 	var refs [batchSize]*key
 	var slots [batchSize]uint32
