@@ -4,15 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/apache/arrow/go/v15/arrow/array"
-	"github.com/apache/arrow/go/v15/arrow/memory"
-	"github.com/apache/arrow/go/v15/parquet/file"
-	"github.com/apache/arrow/go/v15/parquet/pqarrow"
 
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/internal/servertest"
@@ -98,41 +92,13 @@ func parquetHops(t *testing.T, dir string) map[string]int64 {
 	}
 	out := map[string]int64{}
 	for _, name := range files {
-		f, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		pr, err := file.NewParquetReader(f)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		ar, err := pqarrow.NewFileReader(pr, pqarrow.ArrowReadProperties{BatchSize: 1 << 16}, memory.DefaultAllocator)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rr, err := ar.GetRecordReader(t.Context(), nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for rr.Next() {
-			rec := rr.Record()
-			column := func(name string) int { return rec.Schema().FieldIndices(name)[0] }
-			times := rec.Column(column("time")).(*array.Timestamp)
-			node, egress := rec.Column(column("node")), rec.Column(column("egress_if"))
-			counts := rec.Column(column("count")).(*array.Int64)
-			for i := range int(rec.NumRows()) {
-				key := fmt.Sprintf("%d %s %s", int64(times.Value(i)), node.ValueStr(i), egress.ValueStr(i))
-				if _, twice := out[key]; twice {
-					t.Errorf("row %s is in the Parquet files twice", key)
-				}
-				out[key] = counts.Value(i)
+		for _, row := range servertest.ReadParquet(t, name).Rows {
+			key := fmt.Sprintf("%d %s %s", row["time"], row["node"], row["egress_if"])
+			if _, twice := out[key]; twice {
+				t.Errorf("row %s is in the Parquet files twice", key)
 			}
+			out[key] = row["count"].(int64)
 		}
-		if err := rr.Err(); err != nil && err.Error() != "EOF" {
-			t.Fatal(err)
-		}
-		rr.Release()
 	}
 	return out
 }

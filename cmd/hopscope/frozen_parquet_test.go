@@ -2,17 +2,16 @@ package main_test
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/apache/arrow/go/v15/arrow/memory"
-	"github.com/apache/arrow/go/v15/parquet/file"
-	"github.com/apache/arrow/go/v15/parquet/pqarrow"
+	"github.com/apache/arrow/go/v15/parquet"
+	"github.com/apache/arrow/go/v15/parquet/schema"
+
+	"github.com/hopscope/hopscope/internal/servertest"
 )
 
 // TestFrozenParquet holds the datasets of replays: names, schemas with their metadata, and rows.
@@ -78,54 +77,49 @@ func parquetText(t *testing.T, dir string) string {
 // readParquet returns a file's schema and its rows, as "column=value" without the columns that are null.
 func readParquet(t *testing.T, name string) (schema string, rows []string) {
 	t.Helper()
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
+	f := servertest.ReadParquet(t, name)
+	parts := f.MetadataText()
+	for i := range f.Schema.NumColumns() {
+		c := f.Schema.Column(i)
+		parts = append(parts, fmt.Sprintf("%s %s null=%v", c.Name(), columnType(c), c.MaxDefinitionLevel() > 0))
 	}
-	defer f.Close()
-	pr, err := file.NewParquetReader(f)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	ar, err := pqarrow.NewFileReader(pr, pqarrow.ArrowReadProperties{BatchSize: 1 << 16}, memory.DefaultAllocator)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rr, err := ar.GetRecordReader(t.Context(), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rr.Release()
-	for rr.Next() {
-		rec := rr.Record()
-		for i := range int(rec.NumRows()) {
-			var cells []string
-			for c, field := range rec.Schema().Fields() {
-				if col := rec.Column(c); col.IsValid(i) {
-					cells = append(cells, field.Name+"="+col.ValueStr(i))
-				}
+	for _, row := range f.Rows {
+		var cells []string
+		for i := range f.Schema.NumColumns() {
+			c := f.Schema.Column(i)
+			v, ok := row[c.Name()]
+			if !ok {
+				continue
 			}
-			rows = append(rows, strings.Join(cells, " "))
+			if columnType(c) == timestamp {
+				v = time.Unix(0, v.(int64)).UTC().Format("2006-01-02 15:04:05.999999999Z0700")
+			}
+			cells = append(cells, fmt.Sprintf("%s=%v", c.Name(), v))
+		}
+		rows = append(rows, strings.Join(cells, " "))
+	}
+	return strings.Join(parts, ", "), rows
+}
+
+// timestamp is the name of a column of times, which are UTC though the file marks them as without zone.
+const timestamp = "timestamp[ns, tz=UTC]"
+
+// columnType names a column's type as Arrow does.
+func columnType(c *schema.Column) string {
+	switch logical := c.LogicalType().(type) {
+	case *schema.TimestampLogicalType:
+		if logical.TimeUnit() == schema.TimeUnitNanos {
+			return timestamp
+		}
+	case schema.StringLogicalType:
+		return "utf8"
+	case schema.NoLogicalType:
+		switch c.PhysicalType() {
+		case parquet.Types.Int64:
+			return "int64"
+		case parquet.Types.Double:
+			return "float64"
 		}
 	}
-	if err := rr.Err(); err != nil && err != io.EOF && err.Error() != "EOF" {
-		t.Fatal(err)
-	}
-	s, err := ar.Schema()
-	if err != nil {
-		t.Fatal(err)
-	}
-	meta := pr.MetaData().KeyValueMetadata()
-	var keys []string
-	for i, k := range meta.Keys() {
-		if k != "ARROW:schema" {
-			keys = append(keys, k+"="+meta.Values()[i])
-		}
-	}
-	slices.Sort(keys)
-	var fields []string
-	for _, f := range s.Fields() {
-		fields = append(fields, fmt.Sprintf("%s %s null=%v", f.Name, f.Type, f.Nullable))
-	}
-	return strings.Join(append(keys, fields...), ", "), rows
+	return fmt.Sprintf("%s of %s", c.LogicalType(), c.PhysicalType())
 }

@@ -17,4 +17,8 @@
 //
 // An [Influx] is InfluxDB 1.8.10, which is built within a minute. The build tag check adds 2.7.12 with token and
 // organisation, whose Flux parser takes Rust and ten minutes. .ci/influxdb.sh builds them into .cache/influxdb.
+//
+// # Parquet
+//
+// [ReadParquet] reads what a file holds, to be compared with what a store holds.
 package servertest

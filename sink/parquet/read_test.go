@@ -7,82 +7,23 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/apache/arrow/go/v15/parquet"
-	"github.com/apache/arrow/go/v15/parquet/file"
+	"github.com/hopscope/hopscope/internal/servertest"
 )
 
 // row is a row that was read back; null columns are missing.
-type row map[string]any
+type row = map[string]any
 
 // readFile reads a whole file and checks its metadata.
 func readFile(t testing.TB, path string) (rows []row, groups int) {
 	t.Helper()
-	r, err := file.OpenParquetFile(path, false)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
+	f := servertest.ReadParquet(t, path)
+	if v := f.Metadata["hopscope.schema_version"]; v != schemaVersion {
+		t.Errorf("%s: schema version %q", path, v)
 	}
-	defer r.Close()
-	meta := r.MetaData().KeyValueMetadata()
-	if v := meta.FindValue("hopscope.schema_version"); v == nil || *v != schemaVersion {
-		t.Errorf("%s: schema version %v", path, v)
+	if v := f.Metadata["hopscope.dataset"]; v != filepath.Base(filepath.Dir(path)) {
+		t.Errorf("%s: dataset %q", path, v)
 	}
-	if v := meta.FindValue("hopscope.dataset"); v == nil || *v != filepath.Base(filepath.Dir(path)) {
-		t.Errorf("%s: dataset %v", path, v)
-	}
-	for g := range r.NumRowGroups() {
-		rg := r.RowGroup(g)
-		n := int(rg.NumRows())
-		base := len(rows)
-		for range n {
-			rows = append(rows, row{})
-		}
-		for i := range r.MetaData().Schema.NumColumns() {
-			col, err := rg.Column(i)
-			if err != nil {
-				t.Fatal(err)
-			}
-			name := r.MetaData().Schema.Column(i).Name()
-			defs := make([]int16, n)
-			var values []any
-			switch c := col.(type) {
-			case *file.Int64ColumnChunkReader:
-				values = readColumn(t, c, n, defs, func(x int64) any { return x })
-			case *file.Float64ColumnChunkReader:
-				values = readColumn(t, c, n, defs, func(x float64) any { return x })
-			case *file.ByteArrayColumnChunkReader:
-				values = readColumn(t, c, n, defs, func(x parquet.ByteArray) any { return string(x) })
-			}
-			required := r.MetaData().Schema.Column(i).MaxDefinitionLevel() == 0
-			for j := range n {
-				if required || defs[j] == 1 {
-					rows[base+j][name] = values[0]
-					values = values[1:]
-				}
-			}
-			if len(values) != 0 {
-				t.Errorf("%s: %d values too many in %s", path, len(values), name)
-			}
-		}
-	}
-	return rows, r.NumRowGroups()
-}
-
-func readColumn[T any](t testing.TB, c interface {
-	ReadBatch(batchSize int64, values []T, defLvls, repLvls []int16) (int64, int, error)
-}, n int, defs []int16, value func(T) any) (out []any) {
-	t.Helper()
-	buf := make([]T, n)
-	for done := 0; done < n; {
-		levels, got, err := c.ReadBatch(int64(n-done), buf, defs[done:], nil)
-		if err != nil || levels == 0 {
-			t.Fatalf("ReadBatch = %d, %v", levels, err)
-		}
-		for _, x := range buf[:got] {
-			out = append(out, value(x))
-		}
-		done += int(levels)
-	}
-	return out
+	return f.Rows, f.Groups
 }
 
 // files lists the finished files of a dataset, and fails on unfinished ones.
