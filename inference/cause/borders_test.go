@@ -108,3 +108,62 @@ func TestSavesWithinBounds(t *testing.T) {
 		}
 	}
 }
+
+// TestLook: a finding that is past shows where it is as long as what was found late may have begun within its reach.
+func TestLook(t *testing.T) {
+	const now = 1000
+	past := at(inference.HighLatency, "interface 4:1")
+	for _, c := range []struct {
+		name               string
+		born               uint64 // of what is past
+		lateBorn, lateness uint64
+		shown              bool
+	}{
+		{"nothing late, soon enough", now - moving, now, 0, true},
+		{"nothing late, too long ago", now - moving - 1, now, 0, false},
+		{"late to the last window within reach", now - 50 - moving, now, 50, true},
+		{"late to one window too few", now - 51 - moving, now, 50, false},
+		{"late, and waited for as long as it may", now - 50 - mostPatience - moving, now - mostPatience, 50, true},
+		{"late, and no longer waited for", now - 51 - mostPatience - moving, now - mostPatience - 1, 50, false},
+	} {
+		g := &Grouper{Windows: now}
+		g.look(&Window{Map: fabric{nodes: 9}}, []*Alone{
+			{Finding: past, Born: c.born, past: true},
+			{Finding: at(inference.HighQueue, "interface 5:1"), Born: c.lateBorn, Late: c.lateness},
+		})
+		if _, shown := g.scene.Shown[past.Element]; shown != c.shown {
+			t.Errorf("%s: shown %v, want %v", c.name, shown, c.shown)
+		}
+	}
+}
+
+func TestBegunWith(t *testing.T) {
+	e := at(0, "node 1").Element
+	for _, c := range []struct {
+		past   bool
+		gap    uint64
+		misfit float64
+		ok     bool
+	}{
+		{true, moving, 0, true}, {true, moving + 1, 0, false},
+		{false, soon, 2 * unlikely, true}, {false, soon + 1, unlikely / 2, true}, {false, soon + 1, unlikely, false},
+		{false, longest, unlikely / 2, true}, {false, longest + 1, 0, false},
+	} {
+		a := &Alone{Born: 1000 - c.gap, past: c.past, fits: []Fit{{e, c.misfit}}}
+		if ok := a.begunWith(1000, e); ok != c.ok {
+			t.Errorf("%+v: %v", c, ok)
+		}
+	}
+}
+
+// TestSavesEnough: a cause takes no finding for which it saves as little as a twentieth.
+func TestSavesEnough(t *testing.T) {
+	e := at(0, "node 1").Element
+	c := &Cause{Finding: &inference.Finding{ID: 1}, Fits: []Fit{{e, 0}}, Kinds: []Tally{{Kind: inference.HighQueue}}}
+	for alone, want := range map[float64]int{.05: 0, .0500001: 1} {
+		a := &Alone{Finding: inference.Finding{Kind: inference.HighQueue}, fits: []Fit{{e, 0}}, alone: alone}
+		if _, takes := c.saves(&Scene{Map: fabric{nodes: 9}}, c.Fits[0], []*Alone{a}); len(takes) != want {
+			t.Errorf("saving %v: %d are taken, want %d", alone, len(takes), want)
+		}
+	}
+}
