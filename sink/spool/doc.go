@@ -8,7 +8,7 @@
 //	00000000000000000001.v2.seg
 //	00000000000000000002.v2.seg
 //	state       what was stored and what was appended
-//	lock        flock, or LockFileEx on Windows, so that two processes do not share a spool
+//	lock        locked as long as a process has the spool (flock.Lock), so that two processes do not share it
 //	quarantine  damaged bytes, named by segment and offset, and files that hold no record; nothing in it is ever deleted
 //	*.bad       whole segments whose damaged bytes could not be copied
 //	*.v2.new    a segment that is being written again; one that is found at the start is removed

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/hopscope/hopscope/sink/flock"
 )
 
 // disk is the part of a directory's interface that the spool needs. Tests replace it by a disk that fills up, breaks
@@ -75,7 +77,7 @@ func (d osDisk) list(dir string) ([]string, error) {
 func (d osDisk) remove(name string) error     { return os.Remove(d.path(name)) }
 func (d osDisk) rename(from, to string) error { return os.Rename(d.path(from), d.path(to)) }
 func (d osDisk) mkdir(name string) error      { return os.Mkdir(d.path(name), 0o700) }
-func (d osDisk) sync(dir string) error        { return syncDir(d.path(dir)) }
+func (d osDisk) sync(dir string) error        { return flock.SyncDir(d.path(dir)) }
 
 // lock keeps other processes out. The kernel drops the lock when the process ends, however it ends.
 func (d osDisk) lock() (io.Closer, error) {
@@ -83,10 +85,10 @@ func (d osDisk) lock() (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if busy, err := lockFile(f); err != nil {
+	if err := flock.Lock(f); err != nil {
 		f.Close()
-		if busy {
-			return nil, fmt.Errorf("spool %s is in use by another process", string(d))
+		if errors.Is(err, flock.ErrLocked) {
+			return nil, fmt.Errorf("spool %s %w", string(d), err)
 		}
 		return nil, fmt.Errorf("lock spool %s: %w", string(d), err)
 	}
