@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,8 @@ import (
 )
 
 // The code of the walks in CONTRIBUTING.md compiles at the places that it names. The first line of a block is a comment
-// with a file. The file is new, or the beginning of the line above the block follows its name.
+// with a file. The file is new, or the beginning of the line above the block follows its name. Of what is not Go, the place
+// is checked alone.
 func TestContributing(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -25,7 +27,7 @@ func TestContributing(t *testing.T) {
 	}
 	dir := t.TempDir()
 	files := map[string]string{} // path in the tree → text
-	for _, m := range regexp.MustCompile("(?s)```go\n(.*?)```\n").FindAllStringSubmatch(page, -1) {
+	for _, m := range regexp.MustCompile("(?s)```(?:go|ts)\n(.*?)```\n").FindAllStringSubmatch(page, -1) {
 		head, code, _ := strings.Cut(m[1], "\n")
 		place, ok := strings.CutPrefix(head, "// ")
 		if !ok {
@@ -57,6 +59,9 @@ func TestContributing(t *testing.T) {
 	}
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	for path, text := range files {
+		if filepath.Ext(path) != ".go" {
+			continue
+		}
 		name := filepath.Join(dir, fmt.Sprintf("%d.go", len(overlay.Replace)))
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -75,6 +80,44 @@ func TestContributing(t *testing.T) {
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("go build: %v\n%s", err, out)
+	}
+}
+
+// TestWalkOfFindings holds that the walk of a finding names every file that a kind of finding has a line in: all that name the kind
+// off-policy but its detector, tests, benches, the changelog and generated files.
+func TestWalkOfFindings(t *testing.T) {
+	_, walk, _ := strings.Cut(readText(t, "../../CONTRIBUTING.md"), "\n## Add a finding\n")
+	walk, _, _ = strings.Cut(walk, "\n## ")
+	root, n := filepath.Join("..", ".."), 0
+	leftOut := []string{"inference/events/policy.go", "CHANGELOG.md", "CONTRIBUTING.md", "docs/series.md", "sink/web/dist", "sink/web/ui/node_modules", "bench", ".git", ".cache", "bin"}
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		rel = filepath.ToSlash(rel)
+		switch {
+		case err != nil:
+			return err
+		case slices.Contains(leftOut, rel) || d.Name() == "testdata":
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		case !d.Type().IsRegular() || strings.HasSuffix(rel, "_test.go") || !slices.Contains([]string{".go", ".md", ".ts", ".yaml", ".yml", ".json"}, filepath.Ext(rel)):
+			return nil
+		}
+		text := readText(t, path)
+		if !strings.Contains(text, "off-policy") && !strings.Contains(text, "OffPolicy") {
+			return nil
+		}
+		if n++; !strings.Contains(walk, rel) {
+			t.Errorf("%s names a kind of finding, and the walk does not name it", rel)
+		}
+		return nil
+	})
+	if err != nil || n < 6 {
+		t.Errorf("%d files, %v", n, err)
 	}
 }
 
