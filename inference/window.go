@@ -24,7 +24,7 @@ type Window struct {
 
 	OtherHops       uint64 // hop records folded into the hop "other" because the hop table was full
 	OtherPaths      uint64 // path changes that were counted and not listed
-	OtherDrops      uint64 // drop reports of nodes and reasons that were not listed one by one
+	OtherDrops      uint64 // dropped packets of nodes and reasons that were not listed one by one
 	OtherFlows      uint64 // digests with a fault, of flows that were not listed one by one
 	OtherDeviations uint64 // flows whose digests contradict the map, and that are not listed
 	OtherLosses     uint64 // packets of flows whose losses were not listed one by one

@@ -23,7 +23,7 @@ func (c *Cut) countDrop(r *decode.Report) {
 		if n := len(r.Hops); n > 0 {
 			d.Node = r.Hops[n-1].NodeID
 		} else if r.Flags&decode.Truncated != 0 {
-			c.partial.OtherDrops++
+			c.partial.OtherDrops += d.Count
 			return
 		}
 	}

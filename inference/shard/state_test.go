@@ -322,13 +322,14 @@ func TestDrops(t *testing.T) {
 	lone.Flow = decode.FlowKey{}
 	cut := drop(6, 0, 0) // the capture ended before node and reason
 	cut.Has, cut.Flags, cut.Hops = cut.Has&^(decode.HasNodeID|decode.HasDropReason), decode.Dropped|decode.Truncated, nil
+	cut.Weight = 8 // of a sampled packet
 	s.Update([]*decode.Report{cut, drop(1, 7, 80), drop(2, 7, 80), nameless, late, lone})
 	w := cutOne(s, 5)
 	want := []inference.DropStats{{Node: 7, Reason: 80, Count: 3, Last: 1}, {Node: 109, Reason: 80, Count: 1, Last: 1, Flow: flowKey(4)}}
 	// All of them came at the same time, and no flow is the first by key.
 	want[0].Flow = flowKey(2)
-	if !reflect.DeepEqual(w.Drops, want) || w.OtherDrops != 2 {
-		t.Errorf("drops %+v and %d, want %+v and 2", w.Drops, w.OtherDrops, want)
+	if !reflect.DeepEqual(w.Drops, want) || w.OtherDrops != 9 {
+		t.Errorf("drops %+v and %d, want %+v and 9", w.Drops, w.OtherDrops, want)
 	}
 }
 
