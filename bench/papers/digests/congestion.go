@@ -1,7 +1,6 @@
 package digests
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -9,48 +8,13 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/hopscope/hopscope/bench/papers/congestion"
 )
 
-// Bytes of the packets of figures 7, 8 and 11, as in the simulation that PINT's authors published: 1,000 of payload
-// behind Ethernet, IP, UDP and a sequence header. HPCC's own INT has 8 for each of five hops and 2 for their number.
-const (
-	intBytes   = 42
-	pintBytes  = 1
-	mixedBytes = 2 // the three queries of section 6.4
-)
-
-// fabricOfHPCC is a small one like the paper's: 3 pods (paper: 5) of 2 (paper: 4) top-of-rack and aggregation switches,
-// with 8 (paper: 16) servers a rack. The lines have the paper's rates and delays. There is as much room towards the
-// core as in racks, as in the paper's. 68 % of pairs of servers are in different pods, and 80 % in the paper's.
-var fabricOfHPCC = fabric{pods: 3, half: 2, servers: 8, hostRate: 100e9, coreRate: 400e9, delay: microsecond}
-
-// fabricOfReno has the 64 hosts, five switches on a path and 10 Gb/s of figures 1 and 2. The rest is ours: the text has
-// neither the other lines nor delays.
-var fabricOfReno = fabric{pods: 4, half: 4, servers: 4, hostRate: 10e9, coreRate: 10e9, delay: microsecond}
-
-// hpccSetting is that of section 6.1: W_AI of 80 bytes, maxStage 0, η = 95 %, T = 13 µs. The load is of payload alone.
-func (b *bench) hpccSetting(workload string, load float64, sender senderKind, share float64, overhead int) setting {
-	flows := b.runs(congestionFlows)
-	if workload == "Hadoop" { // whose flows are a thirteenth as long
-		flows *= 10
-	}
-	return setting{
-		fabric: fabricOfHPCC, workload: workload, load: load,
-		sender: sender, share: share, overhead: overhead, onACK: true,
-		payload: 1000, header: 48, ackSize: 46, leastACK: 60,
-		rtt: 13 * microsecond, eta: 0.95, increase: 80, measured: flows, seed: b.o.Seed,
-	}
-}
-
-// renoSetting is that of section 2: packets of 1,500 bytes and as many more as the overhead, the load without it.
-// Queues hold 100 packets, as those of ns-3 do, and the retransmission timeout is 10 ms at least.
-func (b *bench) renoSetting(load float64, overhead int) setting {
-	return setting{
-		fabric: fabricOfReno, workload: "web search", load: load, counted: true,
-		sender: senderReno, overhead: overhead,
-		payload: 1460, header: 40, ackSize: 40, leastACK: 40, limit: 100,
-		rtt: 26 * microsecond, timeout: 10 * millisecond, measured: b.runs(congestionFlows), seed: b.o.Seed,
-	}
+// hpcc is the setting of figures 7, 8 and 11.
+func (b *bench) hpcc(workload string, load float64, sender congestion.Sender, share float64, overhead int) congestion.Setting {
+	return congestion.HPCC(workload, load, sender, share, overhead, b.runs(congestionFlows), b.o.Seed)
 }
 
 // congestionFlows are measured in a simulation, so that a figure takes a minute or two.
@@ -62,23 +26,15 @@ var inf = math.Inf(1)
 // longFlow is the size above which the paper calls flows long.
 const longFlow = 10_000_000
 
-// simulated is what figures need of a simulation. Its completions are in the order of the flows' identities, so that
-// those of two simulations with the same seed, workload and load are of the same flows.
-type simulated struct {
-	done          []completion
-	sent, dropped int64
-	queue         int64 // bytes, the largest
-}
-
 // kept are the simulations of this process: several figures need the same.
 var kept = struct {
 	sync.Mutex
-	by map[setting]*simulated
-}{by: map[setting]*simulated{}}
+	by map[congestion.Setting]*congestion.Result
+}{by: map[congestion.Setting]*congestion.Result{}}
 
 // simulateAll runs settings side by side, those that have not run yet.
-func (b *bench) simulateAll(settings []setting) ([]*simulated, error) {
-	results := make([]*simulated, len(settings))
+func (b *bench) simulateAll(settings []congestion.Setting) ([]*congestion.Result, error) {
+	results := make([]*congestion.Result, len(settings))
 	failed := make([]error, len(settings))
 	turn := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var wait sync.WaitGroup
@@ -91,13 +47,11 @@ func (b *bench) simulateAll(settings []setting) ([]*simulated, error) {
 			kept.Unlock()
 			if r == nil {
 				b.progress(c.String())
-				s, err := simulate(b.ctx, c)
-				if err != nil {
+				var err error
+				if r, err = congestion.Simulate(b.ctx, c); err != nil {
 					failed[i] = fmt.Errorf("%v: %w", c, err)
 					return
 				}
-				r = &simulated{done: s.done, sent: s.sent, dropped: s.dropped, queue: s.mostQueue()}
-				slices.SortFunc(r.done, func(a, b completion) int { return cmp.Compare(a.id, b.id) })
 				kept.Lock()
 				kept.by[c] = r
 				kept.Unlock()
@@ -109,21 +63,10 @@ func (b *bench) simulateAll(settings []setting) ([]*simulated, error) {
 	return results, errors.Join(failed...)
 }
 
-func (c setting) String() string {
-	kind := "PINT"
-	switch c.sender {
-	case senderReno:
-		kind = "Reno"
-	case senderINT:
-		kind = "INT"
-	}
-	return fmt.Sprintf("%s, %s at %g %% load, %d bytes, share %g", kind, c.workload, 100*c.load, c.overhead, c.share)
-}
-
 // pick returns a figure of the flows whose sizes are above low and at most high.
-func (r *simulated) pick(low, high float64, figure func(completion) float64) (list []float64) {
-	for _, c := range r.done {
-		if s := float64(c.size); s > low && s <= high {
+func pick(r *congestion.Result, low, high float64, figure func(congestion.Completion) float64) (list []float64) {
+	for _, c := range r.Done {
+		if s := float64(c.Size); s > low && s <= high {
 			list = append(list, figure(c))
 		}
 	}
@@ -131,7 +74,9 @@ func (r *simulated) pick(low, high float64, figure func(completion) float64) (li
 }
 
 // goodput is in Gb/s.
-func goodput(c completion) float64 { return float64(c.size) * 8 * 1000 / float64(c.duration) }
+func goodput(c congestion.Completion) float64 {
+	return float64(c.Size) * 8 * 1000 / float64(c.Duration)
+}
 
 func mean(v []float64) float64 {
 	sum := 0.0
@@ -186,11 +131,11 @@ var renoOverheads = []int{0, 48, 108}
 var renoLoads = []float64{0.3, 0.7}
 
 // headers makes figures 1 and 2: a statistic of the flows by overhead, over that without.
-func (b *bench) headers(title string, low float64, figure func(completion) float64, published map[int]string, notes ...string) error {
-	var settings []setting
+func (b *bench) headers(title string, low float64, figure func(congestion.Completion) float64, published map[int]string, notes ...string) error {
+	var settings []congestion.Setting
 	for _, load := range renoLoads {
 		for _, o := range renoOverheads {
-			settings = append(settings, b.renoSetting(load, o))
+			settings = append(settings, congestion.TCP(load, o, b.runs(congestionFlows), b.o.Seed))
 		}
 	}
 	results, err := b.simulateAll(settings)
@@ -208,7 +153,7 @@ func (b *bench) headers(title string, low float64, figure func(completion) float
 		row := []any{o, 100 * float64(o) / 1500}
 		for l := range renoLoads {
 			at := l*len(renoOverheads) + k
-			list, base := results[at].pick(low, inf, figure), results[l*len(renoOverheads)].pick(low, inf, figure)
+			list, base := pick(results[at], low, inf, figure), pick(results[l*len(renoOverheads)], low, inf, figure)
 			if len(base) == 0 {
 				row = append(row, 0, "")
 				continue
@@ -217,7 +162,7 @@ func (b *bench) headers(title string, low float64, figure func(completion) float
 			row = append(row, len(list), within(value, drawn))
 		}
 		last := results[len(renoOverheads)+k]
-		t.Rows = append(t.Rows, append(row, published[o], (1-.7*(1+float64(o)/1500))/(1-.7), 100*float64(last.dropped)/float64(last.sent)))
+		t.Rows = append(t.Rows, append(row, published[o], (1-.7*(1+float64(o)/1500))/(1-.7), 100*float64(last.Dropped)/float64(last.Sent)))
 	}
 	b.out.Tables = append(b.out.Tables, t)
 	return nil
@@ -225,7 +170,7 @@ func (b *bench) headers(title string, low float64, figure func(completion) float
 
 func (b *bench) completionTimes() error {
 	return b.headers("Figure 1: mean flow completion time by bytes of telemetry in a packet", 0,
-		func(c completion) float64 { return float64(c.duration) }, map[int]string{48: "1.10", 108: "1.25"})
+		func(c congestion.Completion) float64 { return float64(c.Duration) }, map[int]string{48: "1.10", 108: "1.25"})
 }
 
 func (b *bench) longGoodputs() error {
@@ -242,7 +187,7 @@ var hpccNotes = []string{
 // variant is a column of a table of slowdowns.
 type variant struct {
 	name string
-	of   *simulated
+	of   *congestion.Result
 }
 
 // slowdowns is a table of slowdowns by size, in tenths of the flows, and the quotients of the 95th percentiles to those
@@ -255,7 +200,6 @@ func (b *bench) slowdowns(title, workload string, variants []variant) table {
 	for _, v := range variants[1:] {
 		t.Columns = append(t.Columns, v.name+" over "+variants[0].name+", p95")
 	}
-	curve := flowSizes[workload]
 	sums := make([]float64, len(variants))
 	drawnSums := make([][]float64, len(variants))
 	for i := range drawnSums {
@@ -263,18 +207,18 @@ func (b *bench) slowdowns(title, workload string, variants []variant) table {
 	}
 	const parts = 10
 	for k := range parts {
-		low, high := curve.at(float64(100*k/parts)), curve.at(float64(100*(k+1)/parts))
-		first := variants[0].of.pick(low, high, completion.slowdown)
+		low, high := congestion.SizeAt(workload, float64(100*k/parts)), congestion.SizeAt(workload, float64(100*(k+1)/parts))
+		first := pick(variants[0].of, low, high, congestion.Completion.Slowdown)
 		row := []any{fmt.Sprintf("%d to %d", 100*k/parts, 100*(k+1)/parts), high, len(first)}
 		if len(first) == 0 {
 			continue
 		}
 		for _, v := range variants {
-			list := v.of.pick(low, high, completion.slowdown)
+			list := pick(v.of, low, high, congestion.Completion.Slowdown)
 			row = append(row, percentile(0.5)(list), percentile(0.95)(list), percentile(0.99)(list))
 		}
 		for i, v := range variants[1:] {
-			value, drawn := ratios(v.of.pick(low, high, completion.slowdown), first, percentile(0.95), b.bootstrap(uint64(16*k+i)))
+			value, drawn := ratios(pick(v.of, low, high, congestion.Completion.Slowdown), first, percentile(0.95), b.bootstrap(uint64(16*k+i)))
 			row = append(row, within(value, drawn))
 			sums[i] += value / parts
 			for n, x := range drawn {
@@ -283,7 +227,7 @@ func (b *bench) slowdowns(title, workload string, variants []variant) table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	last := []any{"mean of tenths", "", len(variants[0].of.done)}
+	last := []any{"mean of tenths", "", len(variants[0].of.Done)}
 	for range variants {
 		last = append(last, "", "", "")
 	}
@@ -299,11 +243,11 @@ var hpccLoads = []float64{0.3, 0.5, 0.7}
 
 // hpccOverINT makes figure 7.
 func (b *bench) hpccOverINT() error {
-	var settings []setting
+	var settings []congestion.Setting
 	for _, load := range hpccLoads {
-		settings = append(settings, b.hpccSetting("web search", load, senderINT, 1, intBytes), b.hpccSetting("web search", load, senderPINT, 1, pintBytes))
+		settings = append(settings, b.hpcc("web search", load, congestion.INT, 1, congestion.INTBytes), b.hpcc("web search", load, congestion.PINT, 1, congestion.PINTBytes))
 	}
-	settings = append(settings, b.hpccSetting("Hadoop", 0.5, senderINT, 1, intBytes), b.hpccSetting("Hadoop", 0.5, senderPINT, 1, pintBytes))
+	settings = append(settings, b.hpcc("Hadoop", 0.5, congestion.INT, 1, congestion.INTBytes), b.hpcc("Hadoop", 0.5, congestion.PINT, 1, congestion.PINTBytes))
 	results, err := b.simulateAll(settings)
 	if err != nil {
 		return err
@@ -316,7 +260,7 @@ func (b *bench) hpccOverINT() error {
 	}
 	for k, load := range hpccLoads {
 		x, y := results[2*k], results[2*k+1]
-		a, c := x.pick(longFlow, inf, goodput), y.pick(longFlow, inf, goodput)
+		a, c := pick(x, longFlow, inf, goodput), pick(y, longFlow, inf, goodput)
 		if len(a) == 0 {
 			continue
 		}
@@ -326,18 +270,12 @@ func (b *bench) hpccOverINT() error {
 			paper = 71.0
 		}
 		t.Rows = append(t.Rows, []any{100 * load, len(a), mean(a), mean(c), percent(within(value, drawn)), paper,
-			100 * (settings[2*k+1].left()/settings[2*k].left() - 1), float64(x.queue) / 1000, float64(y.queue) / 1000})
+			100 * (settings[2*k+1].Left()/settings[2*k].Left() - 1), float64(x.Queue) / 1000, float64(y.Queue) / 1000})
 	}
 	b.out.Tables = append(b.out.Tables, t,
 		b.slowdowns("Figure 7(b): slowdown, web search, 50 % load", "web search", []variant{{"INT", results[2]}, {"PINT", results[3]}}),
 		b.slowdowns("Figure 7(c): slowdown, Hadoop, 50 % load", "Hadoop", []variant{{"INT", results[6]}, {"PINT", results[7]}}))
 	return nil
-}
-
-// left is the share of a host's line that is left for more flows, in the mean.
-func (c setting) left() float64 {
-	ack := max(c.ackSize+c.overhead, c.leastACK)
-	return c.eta - c.load*float64(c.payload+c.header+c.overhead+ack)/float64(c.payload)
 }
 
 // hpccShares makes figure 8.
@@ -347,10 +285,10 @@ func (b *bench) hpccShares() error {
 		p    float64
 	}{{"p = 1", 1}, {"p = 1/16", 1. / 16}, {"p = 1/256", 1. / 256}}
 	workloads := []string{"web search", "Hadoop"}
-	var settings []setting
+	var settings []congestion.Setting
 	for _, w := range workloads {
 		for _, s := range shares {
-			settings = append(settings, b.hpccSetting(w, 0.5, senderPINT, s.p, pintBytes))
+			settings = append(settings, b.hpcc(w, 0.5, congestion.PINT, s.p, congestion.PINTBytes))
 		}
 	}
 	results, err := b.simulateAll(settings)
@@ -370,8 +308,8 @@ func (b *bench) hpccShares() error {
 // hpccAmongQueries makes HPCC's part of figure 11: alone, with all 16 bits of every packet, and with 8 bits of one packet
 // in 16 beside two other queries.
 func (b *bench) hpccAmongQueries() error {
-	results, err := b.simulateAll([]setting{
-		b.hpccSetting("Hadoop", 0.5, senderPINT, 1, mixedBytes), b.hpccSetting("Hadoop", 0.5, senderPINT, 1./16, mixedBytes)})
+	results, err := b.simulateAll([]congestion.Setting{
+		b.hpcc("Hadoop", 0.5, congestion.PINT, 1, congestion.MixedBytes), b.hpcc("Hadoop", 0.5, congestion.PINT, 1./16, congestion.MixedBytes)})
 	if err != nil {
 		return err
 	}
@@ -380,17 +318,16 @@ func (b *bench) hpccAmongQueries() error {
 		Columns: []string{"flows", "number", "alone: mean", "p95", "three queries: mean", "p95", "slower, mean, %", "slower, p95, %", "paper, %"},
 		Notes:   hpccNotes,
 	}
-	curve := flowSizes["Hadoop"]
 	for k, part := range []struct {
 		name      string
 		low, high float64
 		paper     string
 	}{
-		{"shorter half", 0, curve.at(50), "6.6"},
-		{"longest tenth", curve.at(90), inf, "not slower"},
+		{"shorter half", 0, congestion.SizeAt("Hadoop", 50), "6.6"},
+		{"longest tenth", congestion.SizeAt("Hadoop", 90), inf, "not slower"},
 		{"all", 0, inf, ""},
 	} {
-		a, c := results[0].pick(part.low, part.high, completion.slowdown), results[1].pick(part.low, part.high, completion.slowdown)
+		a, c := pick(results[0], part.low, part.high, congestion.Completion.Slowdown), pick(results[1], part.low, part.high, congestion.Completion.Slowdown)
 		if len(a) == 0 {
 			continue
 		}

@@ -1,7 +1,6 @@
 package digests
 
 import (
-	"container/heap"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // mapError is a way in which a map can be wrong.
@@ -182,16 +182,16 @@ func (w *errorWorld) cheapest(to int32) (best []float64, next []int32) {
 		best[i] = math.Inf(1)
 	}
 	best[to] = 0
-	queue := &costQueue{{to, 0}}
-	for len(*queue) > 0 {
-		x := heap.Pop(queue).(costNode)
+	queue := opt.Heap[costNode]{Items: []costNode{{to, 0}}, Less: func(a, b *costNode) bool { return a.cost < b.cost }}
+	for len(queue.Items) > 0 {
+		x := queue.Pop()
 		if x.cost > best[x.node] {
 			continue
 		}
 		for _, v := range w.peers[x.node] {
 			if c := x.cost + w.cost[[2]int32{x.node, v}]; c < best[v] {
 				best[v], next[v] = c, x.node
-				heap.Push(queue, costNode{v, c})
+				queue.Push(costNode{v, c})
 			}
 		}
 	}
@@ -201,20 +201,6 @@ func (w *errorWorld) cheapest(to int32) (best []float64, next []int32) {
 type costNode struct {
 	node int32
 	cost float64
-}
-
-// costQueue is a heap of nodes, the cheapest one first.
-type costQueue []costNode
-
-func (q costQueue) Len() int           { return len(q) }
-func (q costQueue) Less(i, j int) bool { return q[i].cost < q[j].cost }
-func (q costQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *costQueue) Push(x any)        { *q = append(*q, x.(costNode)) }
-func (q *costQueue) Pop() any {
-	last := len(*q) - 1
-	x := (*q)[last]
-	*q = (*q)[:last]
-	return x
 }
 
 // around leads a path around one of its links, if there is a way that meets no node twice.

@@ -1,4 +1,4 @@
-package digests
+package congestion
 
 import (
 	"math"
@@ -11,22 +11,21 @@ import (
 )
 
 // hpccOf is the setting of figure 7, with senders of a kind.
-func hpccOf(sender senderKind, share float64, overhead int) setting {
-	b := &bench{o: Options{Seed: 1}}
-	return b.hpccSetting("Hadoop", 0.5, sender, share, overhead)
+func hpccOf(sender Sender, share float64, overhead int) Setting {
+	return HPCC("Hadoop", 0.5, sender, share, overhead, 1000, 1)
 }
 
-func renoOf() setting { return (&bench{o: Options{Seed: 1}}).renoSetting(0.7, 48) }
+func renoOf() Setting { return TCP(0.7, 48, 1000, 1) }
 
 // everyLaw is one setting of each kind.
-func everyLaw() map[string]setting {
-	return map[string]setting{
-		"Reno": renoOf(), "INT": hpccOf(senderINT, 1, intBytes), "p = 1": hpccOf(senderPINT, 1, 1),
-		"p = 1/16": hpccOf(senderPINT, 1./16, 1), "p = 1/256": hpccOf(senderPINT, 1./256, 1),
+func everyLaw() map[string]Setting {
+	return map[string]Setting{
+		"Reno": renoOf(), "INT": hpccOf(INT, 1, INTBytes), "p = 1": hpccOf(PINT, 1, 1),
+		"p = 1/16": hpccOf(PINT, 1./16, 1), "p = 1/256": hpccOf(PINT, 1./256, 1),
 	}
 }
 
-func newTestSimulation(t *testing.T, c setting) *simulation {
+func newTestSimulation(t *testing.T, c Setting) *simulation {
 	t.Helper()
 	s, err := newSimulation(c)
 	if err != nil {
@@ -84,7 +83,7 @@ func TestWheel(t *testing.T) {
 
 // Two packets of a flow between pods, by hand: the second, which is shorter, waits for the first on the last line.
 func TestTwoPackets(t *testing.T) {
-	c := hpccOf(senderINT, 1, 0)
+	c := hpccOf(INT, 1, 0)
 	s := newTestSimulation(t, c)
 	f := s.start(0, 47, 1500, true)
 	if f.links != 5 {
@@ -108,7 +107,7 @@ func TestTwoPackets(t *testing.T) {
 	if arrivesAtLast >= lastFree {
 		t.Fatal("the second packet does not wait")
 	}
-	if got := s.done[0]; got.duration != duration || got.alone != alone || got.size != 1500 {
+	if got := s.done[0]; got.Duration != duration || got.Alone != alone || got.Size != 1500 {
 		t.Errorf("%+v, want a duration of %d, alone %d", got, duration, alone)
 	}
 	if s.sent != 4 || s.delivered != 4 {
@@ -134,12 +133,12 @@ func TestPacketsAreConserved(t *testing.T) {
 			if s.sent != s.delivered+s.dropped || s.pending != 0 || len(s.done) != flows {
 				t.Errorf("%d sent, %d delivered, %d dropped; %d flows have ended, %d have not", s.sent, s.delivered, s.dropped, len(s.done), s.pending)
 			}
-			if (s.dropped > 0) != (c.sender == senderReno) {
+			if (s.dropped > 0) != (c.sender == Reno) {
 				t.Errorf("%d dropped", s.dropped)
 			}
 			for _, d := range s.done {
-				if d.slowdown() < 1 {
-					t.Errorf("%+v: slowdown %v", d, d.slowdown())
+				if d.Slowdown() < 1 {
+					t.Errorf("%+v: slowdown %v", d, d.Slowdown())
 				}
 			}
 			for i := range s.ports {
@@ -154,7 +153,7 @@ func TestPacketsAreConserved(t *testing.T) {
 // A flow alone takes η of the line, whatever share of its packets has the digest, and no queue stays.
 func TestFlowFillsTheLine(t *testing.T) {
 	for name, c := range everyLaw() {
-		if c.sender == senderReno {
+		if c.sender == Reno {
 			continue
 		}
 		s := newTestSimulation(t, c)
@@ -175,7 +174,7 @@ func TestFlowFillsTheLine(t *testing.T) {
 // A flow that begins with a tenth of the window beside another comes to half of the line, and both together have η.
 func TestFlowsConverge(t *testing.T) {
 	for name, c := range everyLaw() {
-		if c.sender == senderReno || c.share < 1./16 {
+		if c.sender == Reno || c.share < 1./16 {
 			continue
 		}
 		c.increase = 800 // ten times as fast
@@ -188,7 +187,7 @@ func TestFlowsConverge(t *testing.T) {
 		s.run(11 * millisecond)
 		a, b, from := f.unacked, g.unacked, s.now
 		until, off := int64(12*millisecond), 0.15
-		if c.sender == senderPINT { // each flow rounds for itself, and the shares go to and fro by a sixth
+		if c.sender == PINT { // each flow rounds for itself, and the shares go to and fro by a sixth
 			until, off = 31*millisecond, 0.3
 		}
 		s.run(until)
@@ -203,7 +202,7 @@ func TestFlowsConverge(t *testing.T) {
 // The queue before a host is at most what its senders may have on the way, and goes away.
 func TestQueueIsBounded(t *testing.T) {
 	for name, c := range everyLaw() {
-		if c.sender == senderReno {
+		if c.sender == Reno {
 			continue
 		}
 		s := newTestSimulation(t, c)
@@ -264,7 +263,7 @@ func TestQueueAgainstMD1(t *testing.T) {
 
 // Digests are off by their code's bound at most, and not in the mean.
 func TestUtilizationDigest(t *testing.T) {
-	s := newTestSimulation(t, hpccOf(senderPINT, 1, 1))
+	s := newTestSimulation(t, hpccOf(PINT, 1, 1))
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	const bound = 1.025*1.025 - 1 + 1./64 // and levels are whole numbers, the least of them 128
 	for range 50 {
@@ -292,7 +291,7 @@ func TestSimulationIsDeterministic(t *testing.T) {
 			t.Parallel()
 			c.workload, c.measured = "Hadoop", 100
 			c.pods, c.half, c.servers = 2, 2, 1
-			var lists [3][]completion
+			var lists [3][]Completion
 			for k, seed := range []uint64{5, 5, 6} {
 				c.seed = seed
 				s, err := simulate(t.Context(), c)
@@ -301,8 +300,8 @@ func TestSimulationIsDeterministic(t *testing.T) {
 				}
 				lists[k] = s.done
 				for _, d := range s.done {
-					if d.slowdown() < 1 {
-						t.Errorf("%+v: slowdown %v", d, d.slowdown())
+					if d.Slowdown() < 1 {
+						t.Errorf("%+v: slowdown %v", d, d.Slowdown())
 					}
 				}
 				if n := len(s.done); n < 50 || n > 150 {
@@ -318,21 +317,22 @@ func TestSimulationIsDeterministic(t *testing.T) {
 
 // Flows of a seed are the same, whatever their senders are.
 func TestFlowsArePaired(t *testing.T) {
-	b := &bench{ctx: t.Context(), o: Options{Seed: testkit.Seed(t), Runs: 30}}
-	settings := []setting{b.hpccSetting("Hadoop", 0.5, senderINT, 1, intBytes), b.hpccSetting("Hadoop", 0.5, senderPINT, 1./16, 1)}
-	for k := range settings {
-		settings[k].pods, settings[k].servers = 2, 1
+	seed := testkit.Seed(t)
+	var lists [2][]Completion
+	for k, c := range []Setting{HPCC("Hadoop", 0.5, INT, 1, INTBytes, 30, seed), HPCC("Hadoop", 0.5, PINT, 1./16, 1, 30, seed)} {
+		c.pods, c.servers = 2, 1
+		r, err := Simulate(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lists[k] = r.Done
 	}
-	results, err := b.simulateAll(settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, y := results[0].done, results[1].done
+	x, y := lists[0], lists[1]
 	if len(x) != len(y) || len(x) == 0 {
 		t.Fatalf("%d and %d flows", len(x), len(y))
 	}
 	for i := range x {
-		if x[i].id != y[i].id || x[i].size != y[i].size || x[i].alone != y[i].alone {
+		if x[i].ID != y[i].ID || x[i].Size != y[i].Size || x[i].Alone != y[i].Alone {
 			t.Errorf("%+v and %+v", x[i], y[i])
 		}
 	}

@@ -1,7 +1,6 @@
-package digests
+package congestion
 
 import (
-	"container/heap"
 	"context"
 	"fmt"
 	"math"
@@ -9,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // Times of the simulation of senders are picoseconds: a byte takes 20 of them on a line of 400 Gb/s.
@@ -29,7 +29,7 @@ const maxStamps = 5
 // 1,000 bytes takes 21 of them on the lines of the paper. Here a packet is a size, a path and what switches wrote. The
 // result depends on the setting alone: events at the same time happen in the order in which they were made.
 type simulation struct {
-	setting
+	Setting
 	now     int64
 	events  wheel
 	ports   []port
@@ -41,16 +41,16 @@ type simulation struct {
 
 	sent, delivered, dropped int64 // packets and acknowledgements
 	pending                  int   // measured flows that have not ended
-	done                     []completion
+	done                     []Completion
 }
 
-// setting is what a simulation depends on.
-type setting struct {
+// Setting is what a simulation depends on.
+type Setting struct {
 	fabric
 	workload  string  // of [flowSizes]
 	load      float64 // share of the hosts' lines, of payload and basic headers if counted, else of payload
 	counted   bool
-	sender    senderKind
+	sender    Sender
 	share     float64 // of packets that carry the digest
 	overhead  int     // bytes of telemetry in a packet
 	onACK     bool    // the acknowledgement carries them back
@@ -68,16 +68,16 @@ type setting struct {
 	recording bool // keep every completion, with those before the measurement
 }
 
-// completion is a flow that has ended.
-type completion struct {
-	size     int64 // bytes of payload
-	duration int64 // ps, until its last acknowledgement arrives
-	alone    int64 // ps, the least in an empty network without telemetry
-	id       uint64
+// Completion is a flow that has ended.
+type Completion struct {
+	Size     int64  // bytes of payload
+	Duration int64  // ps, until its last acknowledgement arrives
+	Alone    int64  // ps, the least in an empty network without telemetry
+	ID       uint64 // the same in simulations of the same seed and workload
 }
 
-// slowdown is the duration over that of the flow alone.
-func (c completion) slowdown() float64 { return float64(c.duration) / float64(c.alone) }
+// Slowdown is the duration over that of the flow alone.
+func (c Completion) Slowdown() float64 { return float64(c.Duration) / float64(c.Alone) }
 
 // stamp is what HPCC's switches write, as a packet leaves the queue.
 type stamp struct {
@@ -183,14 +183,14 @@ const (
 )
 
 // newSimulation makes a network without flows.
-func newSimulation(c setting) (*simulation, error) {
-	s := &simulation{setting: c, unused: -1}
+func newSimulation(c Setting) (*simulation, error) {
+	s := &simulation{Setting: c, unused: -1}
 	if err := s.connect(); err != nil {
 		return nil, err
 	}
 	// About one event an interval: the ticks of the wheel follow the lines.
 	s.events.begin(c.hostRate)
-	if c.sender == senderPINT {
+	if c.sender == PINT {
 		var err error
 		s.code, err = pint.NewCode(pint.CodeConfig{Kind: pint.Multiplicative, Bits: 8, Epsilon: 0.025, Unit: pint.UtilizationUnit / 512})
 		if err != nil {
@@ -203,7 +203,7 @@ func newSimulation(c setting) (*simulation, error) {
 // simulate runs flows of a workload until those that are measured have ended. Flows that begin at first come to a
 // network that fills, and are not measured: for half of the measured time, and for four of the longest flows at least.
 // Flows begin until the end.
-func simulate(ctx context.Context, c setting) (*simulation, error) {
+func simulate(ctx context.Context, c Setting) (*simulation, error) {
 	s, err := newSimulation(c)
 	if err != nil {
 		return nil, err
@@ -397,7 +397,7 @@ func (s *simulation) emit(f *simFlow) int32 {
 	p := &s.packets[i]
 	p.next, p.flow, p.number, p.size = -1, f.number, number, s.bytesOf(f, number)+int32(s.header+s.overhead)
 	p.path, p.links, p.hop, p.ack, p.digest, p.began = f.path, f.links, 0, false, 0, s.now
-	if s.sender == senderPINT {
+	if s.sender == PINT {
 		x := mixed64(f.id<<20 ^ uint64(number) ^ s.seed<<44)
 		p.chosen = float64(x>>32) < s.share*(1<<32)
 		p.rnd = uint32(x)
@@ -454,11 +454,11 @@ func (s *simulation) arrive(i int32) {
 func (s *simulation) transmit(number, i int32) {
 	o, p := &s.ports[number], &s.packets[i]
 	switch s.sender {
-	case senderINT:
+	case INT:
 		if !p.ack {
 			p.stamps[p.hop] = stamp{at: s.now, sent: o.sent, queue: o.bytes}
 		}
-	case senderPINT:
+	case PINT:
 		u := o.line.Step(&o.meter, s.now/nanosecond, uint32(p.size), uint32(o.bytes))
 		if p.chosen && !p.ack {
 			p.digest = max(p.digest, uint16(s.code.Encode(u, p.rnd)))
@@ -532,7 +532,7 @@ func (s *simulation) end(f *simFlow) {
 		s.pending--
 	}
 	if f.measured || s.recording {
-		s.done = append(s.done, completion{size: f.size, duration: s.now - f.began, alone: s.alone(f), id: f.id})
+		s.done = append(s.done, Completion{Size: f.size, Duration: s.now - f.began, Alone: s.alone(f), ID: f.id})
 	}
 	s.flows[f.number] = &simFlow{ended: true, from: f.from, to: f.to, back: f.back, missing: f.missing}
 }
@@ -606,7 +606,7 @@ type wheel struct {
 	nodes []event
 	free  int32
 	count int // in the wheel
-	far   eventHeap
+	far   opt.Heap[farEvent]
 	made  uint64
 }
 
@@ -629,13 +629,14 @@ func (w *wheel) begin(rate float64) {
 		w.ticks[i] = -1
 	}
 	w.free = -1
+	w.far.Less = func(a, b *farEvent) bool { return a.at < b.at || a.at == b.at && a.made < b.made }
 }
 
 func (w *wheel) push(at int64, what uint32) {
 	t := at >> w.shift
 	if t >= w.tick+wheelTicks {
 		w.made++
-		heap.Push(&w.far, farEvent{at, w.made, what})
+		w.far.Push(farEvent{at, w.made, what})
 		return
 	}
 	t = max(t, w.tick)
@@ -658,10 +659,10 @@ func (w *wheel) push(at int64, what uint32) {
 // pop takes the next event.
 func (w *wheel) pop() (at int64, what uint32, ok bool) {
 	if w.count == 0 {
-		if len(w.far) == 0 {
+		if len(w.far.Items) == 0 {
 			return 0, 0, false
 		}
-		e := heap.Pop(&w.far).(farEvent)
+		e := w.far.Pop()
 		w.tick = max(w.tick, e.at>>w.shift)
 		return e.at, e.what, true
 	}
@@ -671,8 +672,8 @@ func (w *wheel) pop() (at int64, what uint32, ok bool) {
 	link := &w.ticks[w.tick&(wheelTicks-1)]
 	i := *link
 	e := w.nodes[i]
-	if len(w.far) > 0 && w.far[0].at <= e.at { // it was made before all that the wheel reaches
-		f := heap.Pop(&w.far).(farEvent)
+	if len(w.far.Items) > 0 && w.far.Items[0].at <= e.at { // it was made before all that the wheel reaches
+		f := w.far.Pop()
 		w.tick = f.at >> w.shift
 		return f.at, f.what, true
 	}
@@ -686,19 +687,4 @@ type farEvent struct {
 	at   int64
 	made uint64
 	what uint32
-}
-
-type eventHeap []farEvent
-
-func (h eventHeap) Len() int { return len(h) }
-func (h eventHeap) Less(i, j int) bool {
-	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].made < h[j].made
-}
-func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *eventHeap) Push(x any)   { *h = append(*h, x.(farEvent)) }
-func (h *eventHeap) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
 }

@@ -1,4 +1,4 @@
-package digests
+package congestion
 
 import (
 	"math"
@@ -6,17 +6,17 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// senderKind is a congestion control.
-type senderKind uint8
+// Sender is a congestion control.
+type Sender uint8
 
 const (
-	senderReno senderKind = iota // TCP's
-	senderINT                    // HPCC's with the stamps of all hops
-	senderPINT                   // HPCC's with PINT's digest
+	Reno Sender = iota // TCP's
+	INT                // HPCC's with the stamps of all hops
+	PINT               // HPCC's with PINT's digest
 )
 
 func (s *simulation) newLaw(f *simFlow) law {
-	if s.sender == senderReno {
+	if s.sender == Reno {
 		r := &reno{window: renoInitial, threshold: math.Inf(1), rto: s.timeout}
 		f.window = r.window * float64(s.payload)
 		return r
@@ -54,14 +54,14 @@ type hpcc struct {
 }
 
 func (h *hpcc) acknowledged(s *simulation, f *simFlow, p *simPacket, _ int32) {
-	if s.sender == senderPINT && !p.chosen {
+	if s.sender == PINT && !p.chosen {
 		return
 	}
 	if !h.begun {
 		h.begun, h.update, h.before = true, f.next, p.stamps
 		return
 	}
-	if s.sender == senderPINT {
+	if s.sender == PINT {
 		h.utilization = s.code.Decode(uint32(p.digest)) / pint.UtilizationUnit
 	} else {
 		h.measure(s, f, p)
