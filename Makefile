@@ -119,7 +119,7 @@ results: build ## measure what bench/RESULTS.md has as files in bench/results, h
 TOPOLOGIES ?=
 
 papers: build ## measure what docs/papers.md lacks, hours at most and resumable, and write the page; TOPOLOGIES=DIR for wide area networks
-	@list=bench/papers/published/commands.txt; n=$$(wc -l <$$list); k=0; while read -r name command; do k=$$((k+1)); \
+	@list=bench/harness/papers_commands.txt; n=$$(wc -l <$$list); k=0; while read -r name command; do k=$$((k+1)); \
 		if [ -s bench/results/$$name.json ]; then echo "papers: $$k of $$n: $$name is there"; continue; fi; \
 		case "$$command" in *"--topologies DIR"*) \
 			if [ -z "$(TOPOLOGIES)" ]; then echo "papers: $$k of $$n: $$name needs TOPOLOGIES=DIR"; continue; fi; \
@@ -127,7 +127,7 @@ papers: build ## measure what docs/papers.md lacks, hours at most and resumable,
 		echo "papers: $$k of $$n: $$command"; \
 		eval "$(HARNESS) $$command --format json" </dev/null >bench/results/$$name.new && mv bench/results/$$name.new bench/results/$$name.json || exit 1; \
 	done <$$list
-	$(PURE) test ./bench/papers/published -run TestPage -update
+	$(PURE) test ./bench/harness -run TestPapersPage -update
 
 fuzz: ## run every fuzz target for FUZZTIME: a duration, or a number of inputs such as 1000x
 	.ci/fuzz.sh $(FUZZTIME)

@@ -1,5 +1,6 @@
 // Package harness is the common part of all benches. A bench returns a [Result]: tables with their machine, version
-// and seed, as text, JSON and CSV. The package also compares two such results, and writes pages from them.
+// and seed, as text, JSON and CSV. The package also compares two such results, and writes the two pages of results:
+// bench/RESULTS.md, and docs/papers.md, which has the published results of [Papers] beside ours.
 //
 // A [Program] is an algorithm of another origin, in any language, over the instances of the benches. It reads a
 // [Question] as one JSON object from standard input and prints its answer as another. The benches define questions

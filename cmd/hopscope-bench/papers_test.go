@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/bench/harness"
-	"github.com/hopscope/hopscope/bench/papers/published"
 )
 
 // Some items of docs/papers.md are measured anew: what is no time is what the file has, and what is reproduced there is reproduced here.
@@ -38,7 +37,7 @@ func TestPapers(t *testing.T) {
 			}
 			now := list[0]
 			compared := 0
-			for _, text := range published.Texts {
+			for _, text := range harness.Papers {
 				for k := range text.Items {
 					i := &text.Items[k]
 					state, was, err := i.Judge(func(name string) (*harness.Result, error) {
@@ -64,7 +63,7 @@ func TestPapers(t *testing.T) {
 						if quick.same && got != was[n] {
 							t.Errorf("%s, %s, %s %s: %g, and %g in the file", text.Name, i.Place, i.What, v.What, got, was[n])
 						}
-						if state == published.Reproduced && !quick.same && (got < v.Low*.95 || got > v.High*1.05) {
+						if state == harness.Reproduced && !quick.same && (got < v.Low*.95 || got > v.High*1.05) {
 							t.Errorf("%s, %s, %s %s: %g, published %s", text.Name, i.Place, i.What, v.What, got, v.Published)
 						}
 					}
@@ -102,7 +101,7 @@ func readResult(t *testing.T, name string) *harness.Result {
 
 // Each command of the list is one of this program.
 func TestPapersCommands(t *testing.T) {
-	for line := range strings.Lines(published.Commands) {
+	for line := range strings.Lines(harness.PaperCommands) {
 		name, command, _ := strings.Cut(strings.TrimSpace(line), " ")
 		path := filepath.Join("..", "..", "bench", "results", name+".json")
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {

@@ -1,7 +1,4 @@
-// Package published is the list of the published results of five texts about telemetry: INT-path, INTO, PINT, FANT
-// and RFT. It has each figure, table, algorithm, theorem and stated result, and the place of ours in the files of
-// bench/results. [Page] writes docs/papers.md from both.
-package published
+package harness
 
 import (
 	_ "embed"
@@ -11,46 +8,46 @@ import (
 	"math"
 	"strconv"
 	"strings"
-
-	"github.com/hopscope/hopscope/bench/harness"
 )
 
-// Texts are the published ones, each with its items in the order of its pages.
-var Texts = []Text{intPath, intProbe, into, pint, fant, rft}
+// Papers are the published results of five texts about telemetry: each figure, table, algorithm, theorem and stated result,
+// in the order of their pages, with the place of ours in the files of bench/results. [PapersPage] writes docs/papers.md
+// from both.
+var Papers = []Paper{intPath, intProbe, into, pint, fant, rft}
 
-// Text is a publication.
-type Text struct {
+// Paper is a publication.
+type Paper struct {
 	Name, Title string
 	Of          map[string]int // how many figures, tables, algorithms and theorems it has: each is the place of an item
-	Items       []Item
+	Items       []PaperItem
 }
 
-// Item is a figure, table, algorithm, theorem or stated result.
-type Item struct {
+// PaperItem is a figure, table, algorithm, theorem or stated result.
+type PaperItem struct {
 	Place  string // "Figure 16", "Section 6.3"
 	What   string
-	Values []Value
-	Test   string // package and name of the test that holds what has no figure to compare
-	State  State  // of an item with neither values nor a test
-	Why    string // why it is not reproduced, with the measured figure
-	Note   string // what else has to be known of it
+	Values []PaperValue
+	Test   string     // package and name of the test that holds what has no figure to compare
+	State  PaperState // of an item with neither values nor a test
+	Why    string     // why it is not reproduced, with the measured figure
+	Note   string     // what else has to be known of it
 }
 
-// State is the state of an item's reproduction.
-type State string
+// PaperState is the state of an item's reproduction.
+type PaperState string
 
 // States of items. Of one with values, those and the files decide.
 const (
-	Reproduced State = "reproduced"
-	Outside    State = "not reproduced"
-	Tested     State = "held by a test"
-	Unmeasured State = "not measured yet"
-	Missing    State = "missing"
-	Drawing    State = "nothing to measure" // a drawing, a definition, a list
+	Reproduced PaperState = "reproduced"
+	Outside    PaperState = "not reproduced"
+	Tested     PaperState = "held by a test"
+	Unmeasured PaperState = "not measured yet"
+	Missing    PaperState = "missing"
+	Drawing    PaperState = "nothing to measure" // a drawing, a definition, a list
 )
 
-// Value is a published figure.
-type Value struct {
+// PaperValue is a published figure.
+type PaperValue struct {
 	What      string
 	Published string  // as printed, or as read off
 	Low, High float64 // its range, by its digits, the reading of its curve and the draws of its experiment
@@ -64,14 +61,14 @@ type At struct {
 	Over, Less               *At
 }
 
-// Commands has a line for each file of bench/results that items need: its name, and the command that writes it.
+// PaperCommands has a line for each file of bench/results that items need: its name, and the command that writes it.
 //
-//go:embed commands.txt
-var Commands string
+//go:embed papers_commands.txt
+var PaperCommands string
 
-// Command returns the command that writes a file, or "".
-func Command(file string) string {
-	for line := range strings.Lines(Commands) {
+// PaperCommand returns the command that writes a file, or "".
+func PaperCommand(file string) string {
+	for line := range strings.Lines(PaperCommands) {
 		if name, command, _ := strings.Cut(strings.TrimSpace(line), " "); name == file {
 			return "hopscope-bench " + command
 		}
@@ -79,11 +76,11 @@ func Command(file string) string {
 	return ""
 }
 
-// Read returns the result of a file of bench/results, or an error that is fs.ErrNotExist.
-type Read func(file string) (*harness.Result, error)
+// ResultFiles returns the result of a file of bench/results, or an error that is fs.ErrNotExist.
+type ResultFiles func(file string) (*Result, error)
 
 // Ours returns the text at a place.
-func (a At) Ours(read Read) (float64, error) {
+func (a At) Ours(read ResultFiles) (float64, error) {
 	r, err := read(a.File)
 	if err != nil {
 		return 0, err
@@ -103,7 +100,7 @@ func (a At) Ours(read Read) (float64, error) {
 	return v, nil
 }
 
-func (a At) in(r *harness.Result) (float64, error) {
+func (a At) in(r *Result) (float64, error) {
 	var cells []any
 	for _, t := range r.Tables {
 		if !strings.Contains(t.Title, a.Table) {
@@ -129,14 +126,14 @@ func (a At) in(r *harness.Result) (float64, error) {
 	if cells == nil {
 		return 0, errors.New("there is no such row")
 	}
-	return number(cells[0])
+	return figureIn(cells[0])
 }
 
 // begins reports whether the first cells of a row are these, with bars between.
 func begins(row []any, cells string) bool {
 	k := 0
 	for want := range strings.SplitSeq(cells, " | ") {
-		if k >= len(row) || harness.Cell(row[k]) != want {
+		if k >= len(row) || Cell(row[k]) != want {
 			return false
 		}
 		k++
@@ -144,12 +141,12 @@ func begins(row []any, cells string) bool {
 	return true
 }
 
-// number is the number that a cell is, or begins with.
-func number(cell any) (float64, error) {
+// figureIn is the number that a cell is, or begins with.
+func figureIn(cell any) (float64, error) {
 	switch v := cell.(type) {
 	case float64:
 		return v, nil
-	case harness.Interval:
+	case Interval:
 		return v.Value, nil
 	case string:
 		word, _, _ := strings.Cut(strings.TrimSpace(v), " ")
@@ -159,10 +156,10 @@ func number(cell any) (float64, error) {
 }
 
 // Within reports whether a figure is a possible value of the published one.
-func (v *Value) Within(ours float64) bool { return ours >= v.Low && ours <= v.High }
+func (v *PaperValue) Within(ours float64) bool { return ours >= v.Low && ours <= v.High }
 
 // Judge returns the state of an item, and the figures of its values: NaN if its file is missing.
-func (i *Item) Judge(read Read) (state State, ours []float64, err error) {
+func (i *PaperItem) Judge(read ResultFiles) (state PaperState, ours []float64, err error) {
 	if len(i.Values) == 0 {
 		if i.Test != "" {
 			return Tested, nil, nil

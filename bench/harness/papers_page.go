@@ -1,18 +1,16 @@
-package published
+package harness
 
 import (
 	"fmt"
 	"math"
 	"strings"
-
-	"github.com/hopscope/hopscope/bench/harness"
 )
 
 const head = `# Papers
 
 Each figure, table, algorithm, theorem and stated result of five texts, and ours beside it. The page is written from the list in
-[bench/papers/published](../bench/papers/published) and the files of [bench/results](../bench/results), by
-` + "`go test ./bench/papers/published -run TestPage -update`" + `; a test fails where they differ. ` + "`make papers`" + ` measures what is not measured yet.
+[bench/harness](../bench/harness/papers.go) and the files of [bench/results](../bench/results), by
+` + "`go test ./bench/harness -run TestPapersPage -update`" + `; a test fails where they differ. ` + "`make papers`" + ` measures what is not measured yet.
 
 Places are those of the texts. A published figure stands with what it can be: its digits, the error of reading a curve from what the text
 says of it (the pictures themselves are not in the texts that we have), and the spread of the experiment that it is of. Ours is reproduced if it lies between.
@@ -22,17 +20,17 @@ plans ([cover](plan-cover.md#readings-of-the-papers), [orchestrate](plan-orchest
 
 `
 
-// Page writes docs/papers.md.
-func Page(read Read) (string, error) {
-	states := []State{Reproduced, Tested, Outside, Unmeasured, Missing, Drawing}
+// PapersPage writes docs/papers.md.
+func PapersPage(read ResultFiles) (string, error) {
+	states := []PaperState{Reproduced, Tested, Outside, Unmeasured, Missing, Drawing}
 	var sum, body strings.Builder
 	sum.WriteString("| text | items |")
 	for _, s := range states {
 		fmt.Fprintf(&sum, " %s |", s)
 	}
 	sum.WriteString("\n| --- |" + strings.Repeat(" --- |", len(states)+1) + "\n")
-	for _, t := range Texts {
-		count := map[State]int{}
+	for _, t := range Papers {
+		count := map[PaperState]int{}
 		fmt.Fprintf(&body, "\n## %s\n\n%s\n\n| place | what | published | can be | ours | state, and command or test |\n| --- | --- | --- | --- | --- | --- |\n", t.Name, t.Title)
 		for k := range t.Items {
 			state, err := t.Items[k].write(&body, read)
@@ -51,14 +49,14 @@ func Page(read Read) (string, error) {
 }
 
 // write writes the lines of an item: one for each value, and the reason on the first.
-func (i *Item) write(b *strings.Builder, read Read) (State, error) {
+func (i *PaperItem) write(b *strings.Builder, read ResultFiles) (PaperState, error) {
 	state, ours, err := i.Judge(read)
 	if err != nil {
 		return "", err
 	}
 	line := func(cells ...string) {
 		for _, c := range cells {
-			b.WriteString("| " + strings.ReplaceAll(harness.Line(c), "|", `\|`) + " ")
+			b.WriteString("| " + strings.ReplaceAll(Line(c), "|", `\|`) + " ")
 		}
 		b.WriteString("|\n")
 	}
@@ -82,14 +80,14 @@ func (i *Item) write(b *strings.Builder, read Read) (State, error) {
 		v := &i.Values[k]
 		figure, from := "", ""
 		if !math.IsNaN(ours[k]) {
-			figure = harness.Number(ours[k])
+			figure = Number(ours[k])
 			if !v.Within(ours[k]) {
 				figure += " (outside)"
 			}
 		}
 		if v.At.File != last {
 			last = v.At.File
-			command := Command(last)
+			command := PaperCommand(last)
 			if r, err := read(last); err == nil {
 				command = r.Bench
 			}
@@ -112,11 +110,11 @@ func (i *Item) write(b *strings.Builder, read Read) (State, error) {
 func span(low, high float64) string {
 	switch {
 	case math.IsInf(high, 1):
-		return "from " + harness.Number(low)
+		return "from " + Number(low)
 	case math.IsInf(low, -1) || low == 0 && high > 0:
-		return "up to " + harness.Number(high)
+		return "up to " + Number(high)
 	case low == high:
-		return harness.Number(low)
+		return Number(low)
 	}
-	return harness.Number(low) + " to " + harness.Number(high)
+	return Number(low) + " to " + Number(high)
 }

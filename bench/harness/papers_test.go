@@ -1,7 +1,6 @@
-package published
+package harness
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -9,29 +8,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/hopscope/hopscope/bench/harness"
 )
 
-var update = flag.Bool("update", false, "write docs/papers.md anew")
-
-func readFile(name string) (*harness.Result, error) {
-	f, err := os.Open(filepath.Join("..", "..", "results", name+".json"))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	list, err := harness.Read(f)
-	if err != nil {
-		return nil, err
-	}
-	return list[0], nil
-}
-
 // The page has the content of the list and the files of results.
-func TestPage(t *testing.T) {
-	const path = "../../../docs/papers.md"
-	now, err := Page(readFile)
+func TestPapersPage(t *testing.T) {
+	const path = "../../docs/papers.md"
+	now, err := PapersPage(readFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +34,8 @@ func TestPage(t *testing.T) {
 
 // An item that is not reproduced has a reason, and one that is reproduced has none. A file has a command, and a test
 // exists.
-func TestItems(t *testing.T) {
-	for _, text := range Texts {
+func TestPaperItems(t *testing.T) {
+	for _, text := range Papers {
 		for k := range text.Items {
 			i := &text.Items[k]
 			state, _, err := i.Judge(readFile)
@@ -83,7 +65,7 @@ func TestItems(t *testing.T) {
 					t.Errorf("%s, %s: published %q, %g to %g", name, v.What, v.Published, v.Low, v.High)
 				}
 				for _, a := range []*At{&v.At, v.At.Over, v.At.Less} {
-					if a != nil && Command(a.File) == "" {
+					if a != nil && PaperCommand(a.File) == "" {
 						t.Errorf("%s: no command writes %s.json", name, a.File)
 					}
 				}
@@ -98,7 +80,7 @@ func TestItems(t *testing.T) {
 func hasTest(t *testing.T, test string) bool {
 	t.Helper()
 	pkg, name, _ := strings.Cut(test, " ")
-	files, err := filepath.Glob(filepath.Join("..", "..", "..", pkg, "*_test.go"))
+	files, err := filepath.Glob(filepath.Join("..", "..", pkg, "*_test.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,8 +97,8 @@ func hasTest(t *testing.T, test string) bool {
 }
 
 // Each figure, table, algorithm and theorem of a text is the place of an item.
-func TestComplete(t *testing.T) {
-	for _, text := range Texts {
+func TestPapersAreComplete(t *testing.T) {
+	for _, text := range Papers {
 		for kind, n := range text.Of {
 			for k := 1; k <= n; k++ {
 				place := regexp.MustCompile(fmt.Sprintf(`^%s %d\b`, kind, k))
@@ -134,10 +116,10 @@ func TestComplete(t *testing.T) {
 
 // A place gives the number of its cell, and an error names what is not there.
 func TestAt(t *testing.T) {
-	r := &harness.Result{Tables: []harness.Table{
-		{Title: "Figure 1: a", Columns: []string{"x", "y", "y"}, Rows: [][]any{{"p", 10., "41.8 %"}, {"q", harness.Interval{Value: 4, Low: 3, High: 5}, "28 of 40"}}},
+	r := &Result{Tables: []Table{
+		{Title: "Figure 1: a", Columns: []string{"x", "y", "y"}, Rows: [][]any{{"p", 10., "41.8 %"}, {"q", Interval{Value: 4, Low: 3, High: 5}, "28 of 40"}}},
 		{Title: "Figure 2: b", Columns: []string{"x", "y"}, Rows: [][]any{{"p", "none"}, {"q"}}}}}
-	read := func(name string) (*harness.Result, error) {
+	read := func(name string) (*Result, error) {
 		if name != "f" {
 			return nil, os.ErrNotExist
 		}
@@ -170,7 +152,7 @@ func TestAt(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", a, err, want)
 		}
 	}
-	item := Item{Place: "Figure 1", Values: []Value{{Low: 9, High: 11, At: At{File: "f", Table: "Figure 1", Row: "p", Column: "y"}}, {At: At{File: "g"}}}}
+	item := PaperItem{Place: "Figure 1", Values: []PaperValue{{Low: 9, High: 11, At: At{File: "f", Table: "Figure 1", Row: "p", Column: "y"}}, {At: At{File: "g"}}}}
 	if state, ours, err := item.Judge(read); state != Unmeasured || len(ours) != 2 || !math.IsNaN(ours[1]) || err != nil {
 		t.Errorf("%v, %v, %v", state, ours, err)
 	}
