@@ -12,6 +12,7 @@ import (
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/p4/steer"
 )
 
@@ -19,7 +20,7 @@ import (
 type controlConfig struct {
 	Topology   string                `yaml:"topology" doc:"File or generator of the network, the one that the probes were planned for."`
 	FirstNode  int64                 `yaml:"first_node_id" range:"0..4294967295" doc:"Node id by which reports know the first node of the topology; the others follow in its order. Where all names are numbers, these are the ids."`
-	Files      agent.Files           `yaml:"plan" doc:"The plan whose probes cover the network. Which of them look closer is what is decided here."`
+	Files      probe.Files           `yaml:"plan" doc:"The plan whose probes cover the network. Which of them look closer is what is decided here."`
 	Agents     []steer.AgentHost     `yaml:"agents" doc:"Addresses of hosts that agents send probes to. An agent that is not named leaves that to the settings of the agents."`
 	Controller steer.ListenConfig    `yaml:"controller" doc:"Where agents follow, over gRPC with mutual TLS."`
 	Collector  steer.CollectorConfig `yaml:"collector" doc:"Whose findings, and whose probes, make links suspicious."`

@@ -20,7 +20,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hopscope/hopscope/internal/testkit"
-	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/probe"
@@ -72,7 +71,7 @@ func TestControlStorm(t *testing.T) {
 			t.Fatal(err)
 		}
 		for k := range c.Probes {
-			q, err := agent.ProbeOf(&c.Probes[k], probe.Slot{Interval: time.Second})
+			q, err := probe.New(&c.Probes[k], probe.Slot{Interval: time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -40,20 +40,9 @@ type Config struct {
 	BatchSize          int `yaml:"batch_size" range:"1..1024" doc:"Frames that are sent or received with one system call."`
 	ReceiveBufferBytes int `yaml:"receive_buffer_bytes" range:"4096..1073741823" doc:"Receive buffer of the socket of probes, and of each address of stamp.reflector. Above net.core.rmem_max it needs CAP_NET_ADMIN."`
 
-	Files      Files      `yaml:"plan" doc:"A plan from files, without a controller."`
-	Controller Controller `yaml:"controller" doc:"Plans from a controller, over gRPC with mutual TLS."`
-	STAMP      STAMP      `yaml:"stamp" doc:"Probes of STAMP (RFC 8762), for networks whose switches load no program."`
-}
-
-// Files are the plans that "hopscope plan" wrote.
-type Files struct {
-	Probes    []string      `yaml:"probes" doc:"Plans of \"hopscope plan cover --sr=int-probe --format json\". With several, ids are 1/p1, 2/p1 and so on."`
-	Schedule  string        `yaml:"schedule" doc:"A plan of \"hopscope plan schedule\" that says when probes are sent. Without it all are, every interval."`
-	Attention string        `yaml:"attention" doc:"A plan of \"hopscope plan attention\" that says which probes look closer, and with which bitmaps."`
-	Interval  time.Duration `yaml:"interval" range:"10us..24h" doc:"Between two starts of a probe, where no schedule is named. The starts of all probes are spread over it."`
-	Dialect   string        `yaml:"dialect" oneof:"int-2.1|fant" doc:"Widths of the metadata that switches add."`
-	Basic     string        `yaml:"basic" doc:"Instruction bitmap of probes, such as 0xf000. Empty is that of the dialect, unless the plan of attention has one."`
-	Detailed  string        `yaml:"detailed" doc:"Instruction bitmap of probes that look closer."`
+	Files      probe.Files `yaml:"plan" doc:"A plan from files, without a controller."`
+	Controller Controller  `yaml:"controller" doc:"Plans from a controller, over gRPC with mutual TLS."`
+	STAMP      STAMP       `yaml:"stamp" doc:"Probes of STAMP (RFC 8762), for networks whose switches load no program."`
 }
 
 // Controller is the source of plans, and the certificate by which it is authenticated.
@@ -72,7 +61,7 @@ func DefaultConfig() Config {
 		PeerMAC: "ff:ff:ff:ff:ff:ff", Mark: 27, Checksum: true, Collectors: []string{"127.0.0.1:32766"},
 		SendLimit: 10e6, ReceiveLimit: 100e6, ProbesPerSecond: 10_000, MaxProbes: 4096, MTU: 1500,
 		BatchSize: 64, ReceiveBufferBytes: 4 << 20,
-		Files: Files{Interval: time.Second, Dialect: string(probe.INT21)},
+		Files: probe.Files{Interval: time.Second, Dialect: string(probe.INT21)},
 	}
 	c.STAMP.SetDefaults()
 	return c
@@ -112,7 +101,7 @@ func (c *Config) SetDefaults() { *c = DefaultConfig() }
 func (c *Config) Validate() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	switch planned := c.Files.used() || c.Controller.Address != ""; {
+	switch planned := c.Files.Named() || c.Controller.Address != ""; {
 	case c.Interface == "" && planned:
 		wrong("interface: is missing; \"ip link\" lists them")
 	case c.Interface == "" && !c.STAMP.Used():
@@ -137,7 +126,7 @@ func (c *Config) Validate() error {
 			wrong("collectors[%d]: %q is not HOST:PORT", i, a)
 		}
 	}
-	if c.Controller.Address != "" && c.Files.used() {
+	if c.Controller.Address != "" && c.Files.Named() {
 		wrong("controller: plan names files too; choose one")
 	}
 	return errors.Join(errs...)
@@ -152,23 +141,6 @@ func (c *Config) check() error {
 		return nil
 	}
 	return errors.Join(c.Validate(), part("plan", c.Files.Validate()), part("controller", c.Controller.Validate()), part("stamp", c.STAMP.Validate()), part("stamp.reflector", c.STAMP.Reflector.Validate()))
-}
-
-// used reports whether a file is named.
-func (f *Files) used() bool { return len(f.Probes) > 0 || f.Schedule != "" || f.Attention != "" }
-
-// Validate finds what is wrong beyond the ranges of single values. It reads no file.
-func (f *Files) Validate() error {
-	var errs []error
-	if len(f.Probes) == 0 && f.used() {
-		errs = append(errs, errors.New("probes: are missing; schedule and attention only name them"))
-	}
-	for _, b := range []struct{ key, value string }{{"basic", f.Basic}, {"detailed", f.Detailed}} {
-		if _, err := parseBitmap(b.value); b.value != "" && err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", b.key, err))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // Validate finds what is wrong beyond the ranges of single values. It reads no file.
@@ -235,13 +207,4 @@ func parseMAC(s string) (m packet.MAC, err error) {
 	}
 	copy(m[:], b)
 	return m, err
-}
-
-// parseBitmap reads an instruction bitmap, as plans of attention write it.
-func parseBitmap(s string) (uint16, error) {
-	n, err := strconv.ParseUint(s, 0, 16)
-	if err != nil {
-		return 0, fmt.Errorf("%q is no bitmap of 16 bits, such as 0xf000", s)
-	}
-	return uint16(n), nil
 }

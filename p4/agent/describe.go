@@ -14,7 +14,7 @@ import (
 
 // ReadPlan reads the files of the plan, nil where none is named.
 func (cfg *Config) ReadPlan() (*probe.Plan, error) {
-	if !cfg.Files.used() {
+	if !cfg.Files.Named() {
 		return nil, nil
 	}
 	plan, err := cfg.Files.Read(nextEpoch(0))

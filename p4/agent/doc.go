@@ -5,7 +5,6 @@
 // # Parts
 //
 //	Agent      sockets, the loops around the parts of package probe, and their counts
-//	Files      plans of "hopscope plan" as the plan of an agent
 //	Follow     plans from a controller over gRPC with mutual TLS, each answered by its epoch
 //	STAMP      sessions and a reflector of package stamp, over sockets of UDP, for networks without our programs
 //	Status     of an agent, by ServeStatus as JSON and as metrics, at an address of its own

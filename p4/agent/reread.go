@@ -30,7 +30,7 @@ func (a *Agent) RereadFiles(ctx context.Context, hangup <-chan struct{}, cfg *Co
 		case <-hangup:
 		}
 		a.rereadKeys(log)
-		if !cfg.Files.used() {
+		if !cfg.Files.Named() {
 			log.Warn("nothing to read again: the plan is not from files")
 			continue
 		}

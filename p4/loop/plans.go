@@ -61,7 +61,7 @@ func newBasis(b *Probing, list []planner.Probe) *basis {
 	x := &basis{probing: b, list: list, of: map[string][]int32{}}
 	var bad planner.Errors
 	for k := range list {
-		q, err := agent.ProbeOf(&list[k], b.slot(list, k))
+		q, err := probe.New(&list[k], b.slot(list, k))
 		if err != nil {
 			bad.Add("%w", err)
 			continue

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner"
 )
@@ -153,7 +152,7 @@ func NewRounds(list []planner.Probe, p *Probing) *Rounds {
 func trackProbes(list []planner.Probe, p *Probing) []followedProbe {
 	probes := make([]followedProbe, len(list))
 	for k := range list {
-		q, err := agent.ProbeOf(&list[k], p.slot(list, k))
+		q, err := probe.New(&list[k], p.slot(list, k))
 		if err != nil {
 			continue // without an id no agent reports it
 		}

@@ -1,7 +1,8 @@
 // Package probe holds the probes of agents for all that send, receive, plan or emulate them: plans, frames, and the
-// rounds that arrived. Every part is pure: time is an argument, and bytes come from the caller.
+// rounds that arrived. Every part but the readers of files is pure: time is an argument, and bytes come from the caller.
 //
 //	Plan       which probes, on which route, when, and with which instructions; Check refuses what an agent must not send
+//	Files      plans of "hopscope plan" as the plan of an agent
 //	Work       the probes that one agent sends by a plan: their slots and templates
 //	Timetable  what is due next
 //	Template   the frame of a probe, of which only number, round and time change

@@ -25,7 +25,7 @@ import (
 type Files struct {
 	Topology  string
 	FirstNode int64 // node id of the first node in reports; the others follow
-	Plan      agent.Files
+	Plan      probe.Files
 	Agents    []AgentHost
 	Switches  []Switch
 	Suspicion suspicion.Config // without a LatencyFloor, it follows from the rates of lines
@@ -129,7 +129,7 @@ func checkDetail(p *probe.Plan) error {
 	return nil
 }
 
-// readProbes reads the plans that cover the network, with the ids that agent.Files assigns.
+// readProbes reads the plans that cover the network, with the ids that probe.Files assigns.
 func readProbes(files []string) (all []planner.Probe, err error) {
 	for i, path := range files {
 		f, err := os.Open(path)

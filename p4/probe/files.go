@@ -1,4 +1,4 @@
-package agent
+package probe
 
 import (
 	"encoding/binary"
@@ -8,23 +8,51 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/hopscope/hopscope/decode/srint"
-	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/attention"
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/schedule"
 )
 
+// Files are the plans that "hopscope plan" wrote.
+type Files struct {
+	Probes    []string      `yaml:"probes" doc:"Plans of \"hopscope plan cover --sr=int-probe --format json\". With several, ids are 1/p1, 2/p1 and so on."`
+	Schedule  string        `yaml:"schedule" doc:"A plan of \"hopscope plan schedule\" that says when probes are sent. Without it all are, every interval."`
+	Attention string        `yaml:"attention" doc:"A plan of \"hopscope plan attention\" that says which probes look closer, and with which bitmaps."`
+	Interval  time.Duration `yaml:"interval" range:"10us..24h" doc:"Between two starts of a probe, where no schedule is named. The starts of all probes are spread over it."`
+	Dialect   string        `yaml:"dialect" oneof:"int-2.1|fant" doc:"Widths of the metadata that switches add."`
+	Basic     string        `yaml:"basic" doc:"Instruction bitmap of probes, such as 0xf000. Empty is that of the dialect, unless the plan of attention has one."`
+	Detailed  string        `yaml:"detailed" doc:"Instruction bitmap of probes that look closer."`
+}
+
+// Named reports whether a file is named.
+func (f *Files) Named() bool { return len(f.Probes) > 0 || f.Schedule != "" || f.Attention != "" }
+
+// Validate finds what is wrong beyond the ranges of single values. It reads no file.
+func (f *Files) Validate() error {
+	var errs []error
+	if len(f.Probes) == 0 && f.Named() {
+		errs = append(errs, errors.New("probes: are missing; schedule and attention only name them"))
+	}
+	for _, b := range []struct{ key, value string }{{"basic", f.Basic}, {"detailed", f.Detailed}} {
+		if _, err := parseBitmap(b.value); b.value != "" && err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", b.key, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // maxFile bounds what is read of a plan.
 const maxFile = 256 << 20
 
 // Read makes a plan of the files that "hopscope plan" wrote: the routes of probes, their times, and which of them
 // measure in detail.
-func (f *Files) Read(epoch uint32) (*probe.Plan, error) {
-	p := &probe.Plan{Epoch: epoch, Dialect: probe.Dialect(f.Dialect)}
+func (f *Files) Read(epoch uint32) (*Plan, error) {
+	p := &Plan{Epoch: epoch, Dialect: Dialect(f.Dialect)}
 	var probes []planner.Probe
 	for i, path := range f.Probes {
 		var c cover.Plan
@@ -59,7 +87,7 @@ func (f *Files) Read(epoch uint32) (*probe.Plan, error) {
 		if !ok {
 			continue // the schedule does not send it
 		}
-		next, err := ProbeOf(x, slot)
+		next, err := New(x, slot)
 		if err != nil {
 			return nil, err
 		}
@@ -69,13 +97,13 @@ func (f *Files) Read(epoch uint32) (*probe.Plan, error) {
 	return p, nil
 }
 
-// ProbeOf is a probe as a planner made it, with a route of INT-Probe, sent at the times of a slot.
-func ProbeOf(x *planner.Probe, s probe.Slot) (probe.Probe, error) {
+// New is a probe as a planner made it, with a route of INT-Probe, sent at the times of a slot.
+func New(x *planner.Probe, s Slot) (Probe, error) {
 	route, err := readRoute(x.Route)
 	if err != nil {
-		return probe.Probe{}, fmt.Errorf("probe %s: %w", x.ID, err)
+		return Probe{}, fmt.Errorf("probe %s: %w", x.ID, err)
 	}
-	return probe.Probe{ID: x.ID, Route: route, Interval: s.Interval, Phase: s.Phase, Agent: host(x.AgentHost, x.Agent), Collector: host(x.CollectorHost, x.Collector)}, nil
+	return Probe{ID: x.ID, Route: route, Interval: s.Interval, Phase: s.Phase, Agent: host(x.AgentHost, x.Agent), Collector: host(x.CollectorHost, x.Collector)}, nil
 }
 
 // host is the name of an agent: that of the host where several are at one node.
@@ -87,11 +115,11 @@ func host(host, node string) string {
 }
 
 // times are the slots of the probes that are sent, by id.
-func (f *Files) times(probes []planner.Probe) (map[string]probe.Slot, error) {
-	slots := make(map[string]probe.Slot, len(probes))
+func (f *Files) times(probes []planner.Probe) (map[string]Slot, error) {
+	slots := make(map[string]Slot, len(probes))
 	if f.Schedule == "" {
 		for k := range probes { // spread over the interval
-			slots[probes[k].ID] = probe.Slot{Interval: f.Interval, Phase: f.Interval / time.Duration(len(probes)) * time.Duration(k)}
+			slots[probes[k].ID] = Slot{Interval: f.Interval, Phase: f.Interval / time.Duration(len(probes)) * time.Duration(k)}
 		}
 		return slots, nil
 	}
@@ -108,7 +136,7 @@ func (f *Files) times(probes []planner.Probe) (map[string]probe.Slot, error) {
 		if !known[x.ID] {
 			return nil, fmt.Errorf("plan %s: probe %s is sent, and no plan of probes has it", f.Schedule, x.ID)
 		}
-		slot := probe.Slot{Interval: duration(x.Interval), Phase: duration(x.Phase)}
+		slot := Slot{Interval: duration(x.Interval), Phase: duration(x.Phase)}
 		if _, twice := slots[x.ID]; twice {
 			return nil, fmt.Errorf("plan %s: probe %s is there twice; plan the schedule anew", f.Schedule, x.ID)
 		}
@@ -188,7 +216,7 @@ func duration(ms float64) time.Duration {
 }
 
 // attention returns the probes that measure in detail, and sets the bitmaps of p.
-func (f *Files) attention(p *probe.Plan, probes []planner.Probe) (map[string]bool, error) {
+func (f *Files) attention(p *Plan, probes []planner.Probe) (map[string]bool, error) {
 	p.Basic, p.Detailed = p.Dialect.Bitmaps()
 	detailed := map[string]bool{}
 	if f.Attention != "" {
@@ -216,7 +244,7 @@ func (f *Files) attention(p *probe.Plan, probes []planner.Probe) (map[string]boo
 }
 
 // setBitmaps sets those that are named.
-func setBitmaps(p *probe.Plan, basic, detailed string) (err error) {
+func setBitmaps(p *Plan, basic, detailed string) (err error) {
 	if basic != "" {
 		if p.Basic, err = parseBitmap(basic); err != nil {
 			return err
@@ -234,7 +262,7 @@ func readRoute(text string) (ports []int, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("its route is no hex: %w", err)
 	}
-	if len(b) < 8 || binary.BigEndian.Uint16(b) != srint.TypeRoute || len(b) != 2+int(b[3])+probe.ProbeINTLen || b[3]%2 != 0 {
+	if len(b) < 8 || binary.BigEndian.Uint16(b) != srint.TypeRoute || len(b) != 2+int(b[3])+ProbeINTLen || b[3]%2 != 0 {
 		return nil, fmt.Errorf("its route of %d bytes is none of INT-Probe; a route of INT-path has no place for an INT header: plan with --sr=int-probe", len(b))
 	}
 	for k := 4; k < 2+int(b[3]); k += 2 {
@@ -254,4 +282,13 @@ func readPlan(path, kind string, plan any) error {
 		return fmt.Errorf("plan %s: %w", path, err)
 	}
 	return nil
+}
+
+// parseBitmap reads an instruction bitmap, as plans of attention write it.
+func parseBitmap(s string) (uint16, error) {
+	n, err := strconv.ParseUint(s, 0, 16)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no bitmap of 16 bits, such as 0xf000", s)
+	}
+	return uint16(n), nil
 }
