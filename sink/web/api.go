@@ -32,6 +32,7 @@ func (s *Server) routes() http.Handler {
 		"/api/paths":      s.servePaths,
 		"/api/probes":     s.serveProbes,
 		"/api/findings":   s.serveFindings,
+		"/api/find":       s.serveFind,
 		"/api/explain":    s.serveExplain,
 		"/api/map":        s.serveMap,
 		"/api/map/state":  s.serveMapState,
@@ -300,9 +301,10 @@ func (s *Server) windowEvent() windowEvent {
 }
 
 func (s *Server) serveExporters(w http.ResponseWriter, r *http.Request) {
-	offset, limit, err := pageParams(r.URL.Query())
+	q := r.URL.Query()
+	offset, limit, err := pageParams(q)
 	if refuse(w, err) {
 		return
 	}
-	s.answer(w, s.history.listExporters(s.findings.silentExporters(), offset, limit))
+	s.answer(w, s.history.listExporters(newSearch(q.Get("q")), s.names(), s.findings.silentExporters(), offset, limit))
 }

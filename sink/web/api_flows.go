@@ -6,10 +6,10 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
 )
 
 // flowHopRow is one hop of a flow's path in the last window in which the flow was seen.
@@ -52,14 +52,14 @@ type flowRow struct {
 	key decode.FlowKey
 }
 
-// serveFlows lists flows, the busiest of the recent windows first; q= keeps those whose key or path has the text.
+// serveFlows lists flows, the busiest of the recent windows first; q= keeps those that the text finds.
 func (s *Server) serveFlows(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	offset, limit, err := pageParams(q)
 	if refuse(w, err) {
 		return
 	}
-	rows, total := s.history.listFlows(q.Get("q"), offset, limit)
+	rows, total := s.history.listFlows(newSearch(q.Get("q")), s.names(), offset, limit)
 	var keys []decode.FlowKey
 	for i := range rows {
 		keys = append(keys, rows[i].key)
@@ -76,35 +76,7 @@ func (s *Server) serveFlows(w http.ResponseWriter, r *http.Request) {
 	}{total, recentWindows, rows})
 }
 
-// flowFilter is a search among flows: a part of a flow's text, a flow in any of its forms, or a hop.
-type flowFilter struct {
-	text   string // in lower case
-	flow   decode.FlowKey
-	isFlow bool
-	hop    inference.HopKey
-	isHop  bool
-}
-
-func newFlowFilter(s string) flowFilter {
-	f := flowFilter{text: strings.ToLower(s)}
-	flow, err := decode.ParseFlow(s)
-	f.flow, f.isFlow = flow, err == nil
-	hop, err := inference.ParseHop(s)
-	f.hop, f.isHop = hop, err == nil
-	return f
-}
-
-// matches reports whether f looks for a flow that is written as name.
-func (f *flowFilter) matches(s *flowSeries, name string) bool {
-	return strings.Contains(strings.ToLower(name), f.text) || f.isFlow && s.key == f.flow || f.isHop && slices.ContainsFunc(s.current(), f.matchesHop)
-}
-
-// matchesHop reports whether p is the hop that f looks for, or where that names no interface, whether it is of the same node.
-func (f *flowFilter) matchesHop(p position) bool {
-	return p.hop.Other == f.hop.Other && p.hop.Node == f.hop.Node && (f.hop.EgressIf == 0 || p.hop.EgressIf == f.hop.EgressIf)
-}
-
-func (h *history) listFlows(filter string, offset, limit int) ([]flowRow, int) {
+func (h *history) listFlows(filter search, n *names.Names, offset, limit int) ([]flowRow, int) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	type entry struct {
@@ -112,14 +84,13 @@ func (h *history) listFlows(filter string, offset, limit int) ([]flowRow, int) {
 		name    string
 		packets float64
 	}
-	want := newFlowFilter(filter)
 	var list []entry
 	for _, f := range h.flows.all {
 		if f.last < h.oldest() {
 			continue
 		}
-		if name := f.key.String(); want.matches(f, name) {
-			list = append(list, entry{f, name, h.recentPackets(f)})
+		if filter.findsFlow(f, n) {
+			list = append(list, entry{f, f.key.String(), h.recentPackets(f)})
 		}
 	}
 	slices.SortFunc(list, func(a, b entry) int {
@@ -294,7 +265,7 @@ type exporterList struct {
 }
 
 // listExporters lists the silent ones first, then those that lose most, then by name.
-func (h *history) listExporters(silent map[inference.ExporterKey]bool, offset, limit int) exporterList {
+func (h *history) listExporters(filter search, n *names.Names, silent map[inference.ExporterKey]bool, offset, limit int) exporterList {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	type entry struct {
@@ -303,6 +274,9 @@ func (h *history) listExporters(silent map[inference.ExporterKey]bool, offset, l
 	}
 	list := make([]entry, 0, len(h.exporters.all))
 	for _, e := range h.exporters.all {
+		if !filter.findsExporter(e.ExporterKey, n) {
+			continue
+		}
 		r := exporterRow{
 			Address: e.Addr.String(), HWID: strconv.Itoa(int(e.HWID)),
 			exporterTotals: e.exporterTotals, LastMS: e.at, Silent: silent[e.ExporterKey], Idle: h.idle(e), Trend: []value{},

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
 )
 
 // serveWindows answers the matrix of the bitmap: for every hop one value of one metric per window, oldest first.
@@ -173,7 +174,8 @@ type hopRow struct {
 	Trend       []value       `json:"trend"`               // of the same metric, the kept windows, oldest first
 }
 
-// serveHops lists hops, the worst of a metric in the recent windows first (sort=METRIC), or by name (sort=node).
+// serveHops lists hops, the worst of a metric in the recent windows first (sort=METRIC), or by name (sort=node); q= keeps
+// those that the text finds.
 func (s *Server) serveHops(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	offset, limit, err := pageParams(q)
@@ -185,7 +187,7 @@ func (s *Server) serveHops(w http.ResponseWriter, r *http.Request) {
 	if refuse(w, cmp.Or(err, merr)) {
 		return
 	}
-	rows, total := s.history.listHops(m, byName, offset, limit)
+	rows, total := s.history.listHops(newSearch(q.Get("q")), s.names(), m, byName, offset, limit)
 	s.answer(w, struct {
 		Sort          string   `json:"sort"`
 		Total         int      `json:"total"`
@@ -194,10 +196,10 @@ func (s *Server) serveHops(w http.ResponseWriter, r *http.Request) {
 	}{metricNames[m], total, recentWindows, rows})
 }
 
-func (h *history) listHops(m metric, byName bool, offset, limit int) ([]hopRow, int) {
+func (h *history) listHops(filter search, n *names.Names, m metric, byName bool, offset, limit int) ([]hopRow, int) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	list := h.sortedHops()
+	list := slices.DeleteFunc(h.sortedHops(), func(s *hopSeries) bool { return !filter.findsHop(s.HopKey, n) })
 	if !byName {
 		worst := make(map[*hopSeries]float32, len(list))
 		for _, s := range list {

@@ -69,12 +69,12 @@ type interfaceRow struct {
 }
 
 // listInterfaces lists those first that damage or discard the greatest share of their packets, then those that are busiest in one direction.
-func (h *history) listInterfaces(offset, limit int) ([]interfaceRow, int) {
+func (h *history) listInterfaces(filter search, n *names.Names, offset, limit int) ([]interfaceRow, int) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	rows := []interfaceRow{}
 	for _, s := range h.interfaces.all {
-		if s.last >= h.oldest() {
+		if s.last >= h.oldest() && filter.findsHop(s.HopKey, n) {
 			rows = append(rows, h.interfaceRow(s))
 		}
 	}
@@ -152,14 +152,16 @@ func speeds(rows []interfaceRow, n *names.Names) {
 	}
 }
 
-// serveInterfaces lists interfaces whose counters come, the worst first.
+// serveInterfaces lists interfaces whose counters come, the worst first; q= keeps those that the text finds.
 func (s *Server) serveInterfaces(w http.ResponseWriter, r *http.Request) {
-	offset, limit, err := pageParams(r.URL.Query())
+	q := r.URL.Query()
+	offset, limit, err := pageParams(q)
 	if refuse(w, err) {
 		return
 	}
-	rows, total := s.history.listInterfaces(offset, limit)
-	speeds(rows, s.names())
+	n := s.names()
+	rows, total := s.history.listInterfaces(newSearch(q.Get("q")), n, offset, limit)
+	speeds(rows, n)
 	s.answer(w, struct {
 		Total         int            `json:"total"`
 		RecentWindows int            `json:"recent_windows"`

@@ -202,7 +202,7 @@ func testPagePaths(t *testing.T, parent context.Context) {
 	for i, want := range []string{
 		"10.1.0.1:80 > 10.2.0.1:5001 tcp 17 ? ? undecided 9 about 5",
 		"10.1.0.2:80 > 10.2.0.1:5001 tcp 17 (22) 60.0 % 7",
-		"10.1.0.3:80 > 10.2.0.1:5001 tcp 17 19 12 KB in 66.0 % also seen 17 20 sum of latency: p50 20 µs, p99 31 µs over 44 digests > 99.99 % 44",
+		"10.1.0.3:80 > 10.2.0.1:5001 tcp 17 19 12 kB in 66.0 % also seen 17 20 sum of latency: p50 20 µs, p99 31 µs over 44 digests > 99.99 % 44",
 		"10.1.0.4:80 > 10.2.0.1:5001 tcp 40.0 % 17 100 12.0 % 17 101 12.0 % 17 102 12.0 % 17 103 and 4 more 99.0 % 2,000",
 	} {
 		if got := strings.Join(strings.Fields(b.text(t, `.paths-data tbody tr:nth-child(`+string(rune('1'+i))+`)`)), " "); got != want {

@@ -34,6 +34,7 @@ func TestPage(t *testing.T) {
 	}{
 		{"network", testPageNetwork},
 		{"tables", testPageTables},
+		{"find", testPageFind},
 		{"findings", testPageFindings},
 		{"what was judged", testPageJudged},
 		{"keyboard", testPageKeyboard},
@@ -146,8 +147,8 @@ func testPageNetwork(t *testing.T, parent context.Context) {
 	b.wait(t, `document.querySelector(".legend-title").textContent === "Queue occupancy p99"`)
 	b.press(t, "p")
 	b.wait(t, `document.querySelector(".legend-title").textContent === "Queue occupancy max"`)
-	if ticks := b.text(t, ".legend-ticks"); !strings.Contains(ticks, "KB") {
-		t.Errorf("legend of the queue: %q, want KB in it", ticks)
+	if ticks := b.text(t, ".legend-ticks"); !strings.Contains(ticks, "kB") {
+		t.Errorf("legend of the queue: %q, want kB in it", ticks)
 	}
 	b.press(t, "u")
 	b.wait(t, `document.querySelector(".legend-title").textContent === "Link use max"`)
@@ -180,7 +181,7 @@ func testPageTables(t *testing.T, parent context.Context) {
 	if got := b.text(t, ".hops-data tbody tr:first-child th"); got != "4 → 3" {
 		t.Errorf("slowest hop: %q, want 4 → 3", got)
 	}
-	for i, unit := range map[int]string{2: "µs", 4: "µs", 6: "KB", 7: "%"} {
+	for i, unit := range map[int]string{2: "µs", 4: "µs", 6: "kB", 7: "%"} {
 		if got := b.text(t, fmt.Sprintf(".hops-data tbody tr:first-child > :nth-child(%d)", i)); !strings.HasSuffix(got, " "+unit) {
 			t.Errorf("slowest hop, column %d: %q, want a value in %s", i, got, unit)
 		}
@@ -442,7 +443,7 @@ func testPageKeyboard(t *testing.T, parent context.Context) {
 	b.press(t, kb.Escape)
 	b.wait(t, `!document.querySelector("#help").open`)
 	b.press(t, "/")
-	b.wait(t, `document.activeElement.id === "flows-filter"`)
+	b.wait(t, `document.activeElement.id === "find"`)
 	b.press(t, "l") // is text here, not a key
 	if got := eval[string](t, b, `document.activeElement.value`); !strings.HasSuffix(got, "l") {
 		t.Errorf("the filter holds %q after typing l", got)

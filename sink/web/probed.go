@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
 )
 
 // probedCell is the outcome of the probes of one path in one window.
@@ -76,12 +77,12 @@ type probedRow struct {
 }
 
 // listProbed lists those first that lose or damage the greatest share of their probes, then those with the greatest delay.
-func (h *history) listProbed(offset, limit int) ([]probedRow, int) {
+func (h *history) listProbed(filter search, n *names.Names, offset, limit int) ([]probedRow, int) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	rows := []probedRow{}
 	for _, s := range h.probed.all {
-		if s.last >= h.oldest() {
+		if s.last >= h.oldest() && filter.findsProbe(&s.ProbeKey, n) {
 			rows = append(rows, h.probedRow(s))
 		}
 	}
@@ -116,13 +117,14 @@ func (h *history) probedRow(s *probedSeries) probedRow {
 	return row
 }
 
-// serveProbed lists paths of probes, the worst first.
+// serveProbed lists paths of probes, the worst first; q= keeps those that the text finds.
 func (s *Server) serveProbed(w http.ResponseWriter, r *http.Request) {
-	offset, limit, err := pageParams(r.URL.Query())
+	q := r.URL.Query()
+	offset, limit, err := pageParams(q)
 	if refuse(w, err) {
 		return
 	}
-	rows, total := s.history.listProbed(offset, limit)
+	rows, total := s.history.listProbed(newSearch(q.Get("q")), s.names(), offset, limit)
 	s.answer(w, struct {
 		Total         int         `json:"total"`
 		RecentWindows int         `json:"recent_windows"`

@@ -80,6 +80,9 @@ export interface FleetList extends FleetSummary { total: number; members: Member
 // What nodes and their interfaces are called.
 export interface NameList { nodes: { id: number; name?: string; interfaces?: { id: number; name?: string }[] }[]; sites?: { id: number; name: string }[] }
 
+export interface Found { name: string; detail?: string; address: string }
+export interface FoundList { query: string; groups: { kind: string; total: number; hits: Found[]; more?: string }[]; failed?: boolean }
+
 export interface Matrix {
   metric: string;
   unit: string;

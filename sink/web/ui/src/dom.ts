@@ -52,6 +52,10 @@ export class Keyed<T, E extends HTMLElement> {
     private readonly behind: ChildNode | null = null, // a first child that is not one of the list
   ) {}
 
+  get elements(): Iterable<[string, E]> {
+    return this.items;
+  }
+
   set(list: T[]): void {
     const focused = document.activeElement;
     const gone = new Set(this.items.keys());
@@ -92,6 +96,47 @@ export function segmented(label: string, options: { value: string; text: string;
 
 export function press(group: HTMLElement, chosen: string): void {
   for (const b of group.querySelectorAll("button")) setAttribute(b, "aria-pressed", String(b.dataset.value === chosen));
+}
+
+// Filter is the field of a table that keeps the rows that a text finds. The text is in the page's address.
+export class Filter {
+  private readonly input: HTMLInputElement;
+  private wait = 0;
+
+  constructor(private readonly table: string, private readonly pager: Pager, private readonly changed: () => void) {
+    this.input = byId<HTMLInputElement>(`${table}-filter`);
+    this.input.addEventListener("input", () => {
+      clearTimeout(this.wait);
+      this.wait = window.setTimeout(() => {
+        history.replaceState(null, "", `#${this.table}${this.text ? `=${encodeURIComponent(this.text)}` : ""}`);
+        this.apply();
+      }, 200);
+    });
+  }
+
+  get text(): string {
+    return this.input.value.trim();
+  }
+
+  get query(): Record<string, string | number> {
+    return { limit: this.pager.limit, offset: this.pager.offset, ...(this.text ? { q: this.text } : {}) };
+  }
+
+  // set takes a text from elsewhere.
+  set(text: string): void {
+    if (text === this.text) return;
+    this.input.value = text;
+    this.apply();
+  }
+
+  focus(): void {
+    this.input.focus();
+  }
+
+  private apply(): void {
+    this.pager.first();
+    this.changed();
+  }
 }
 
 // Pager steps through a long list.

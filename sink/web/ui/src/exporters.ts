@@ -1,7 +1,7 @@
 // Who sends reports, and what of it got lost on the way.
 
 import type { ExporterList, ExporterRow } from "./api";
-import { Keyed, Pager, byId, el, icon, setAttribute, setHidden, setText } from "./dom";
+import { Filter, Keyed, Pager, byId, el, icon, setAttribute, setHidden, setText } from "./dom";
 import { moment, percent, plural, short, span } from "./format";
 import { drawSpark } from "./spark";
 
@@ -26,7 +26,8 @@ const ratio = (lost: number, reports: number): number => (lost <= 0 ? 0 : lost /
 export class ExportersView {
   private readonly rows: Keyed<ExporterRow, HTMLTableRowElement>;
   private readonly pager: Pager;
-  private readonly none = el("p", { class: "placeholder" }, "No exporter in the kept windows.");
+  readonly filter: Filter;
+  private readonly none = el("p", { class: "placeholder" });
   private now = 0;
 
   constructor(changed: () => void) {
@@ -37,11 +38,12 @@ export class ExportersView {
         el("thead", {}, el("tr", {}, ...columns.map(([text, cls, title]) => el("th", { scope: "col", class: cls, title }, text)))),
         body), this.none);
     this.pager = new Pager(byId("exporters-pager"), 15, "exporters", changed);
+    this.filter = new Filter("exporters", this.pager, changed);
     this.rows = new Keyed(body, (e) => `${e.address}\n${e.node}\n${e.hw_id}`, () => this.make(), (e, x) => this.update(e, x));
   }
 
   get query(): Record<string, string | number> {
-    return { limit: this.pager.limit, offset: this.pager.offset };
+    return this.filter.query;
   }
 
   set(list: ExporterList, windowMS: number, now: number): void {
@@ -49,6 +51,7 @@ export class ExportersView {
     this.rows.set(list.exporters);
     this.pager.set(list.total);
     setHidden(this.none, list.total > 0);
+    setText(this.none, this.filter.text ? `No exporter matches “${this.filter.text}”.` : "No exporter in the kept windows.");
     setText(byId("exporters-note"), list.total ? `state of the last ${span(list.recent_windows * windowMS)}; idle after ${plural(list.idle_windows, "window")} without a report` : "");
   }
 

@@ -2,7 +2,7 @@
 
 import { NotFound, ask, type FlowHop, type FlowList, type FlowRow, type FlowSeries } from "./api";
 import { Chart } from "./chart";
-import { Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
+import { Filter, Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
 import { bytes, clock, interfaceName, moment, nanoseconds, nanosecondsWithin, nodeName, hopWords, plural, short, span } from "./format";
 import { severalWords } from "./paths";
 import { drawSpark } from "./spark";
@@ -12,33 +12,27 @@ const lineColors = ["--line-1", "--line-2", "--line-3", "--line-4", "--line-5", 
 export class FlowsView {
   private readonly pager: Pager;
   private readonly rows: Keyed<FlowRow, HTMLTableSectionElement>;
-  private readonly filter = byId<HTMLInputElement>("flows-filter");
+  readonly filter: Filter;
   private readonly none = el("p", { class: "placeholder" });
   private readonly chart = new Chart("Latency p99 by hop", "ns", "flow", 150);
   private readonly changes = el("div", { class: "flow-changes" });
   private readonly detail = el("tr", { class: "flow-detail" }, el("td", { colspan: 5 }, el("div", { class: "flow-detail-body" }, this.chart.element, this.changes)));
   private opened = "";
-  private wait = 0;
+  private wanted = ""; // the flow to open
 
   constructor(private readonly openHop: (node: string, egressIf: string) => void, private readonly changed: () => void) {
     this.pager = new Pager(byId("flows-pager"), 10, "flows", changed);
+    this.filter = new Filter("flows", this.pager, changed);
     const table = el("table", { class: "data flows-data" },
       el("caption", { class: "hidden" }, "Busiest flows with the nodes of their path"),
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Flow"), el("th", { scope: "col", class: "num" }, "Reports"), el("th", { scope: "col", class: "trend" }, "Trend"),
         el("th", { scope: "col" }, "Path, with latency p99 in each node"), el("th", { scope: "col" }, "Path changes"))));
     byId("flows-table").append(table, this.none);
     this.rows = new Keyed(table, (f) => f.key, (f) => this.make(f), (e, f) => this.update(e, f), table.tHead);
-    this.filter.addEventListener("input", () => {
-      clearTimeout(this.wait);
-      this.wait = window.setTimeout(() => {
-        this.pager.first();
-        this.changed();
-      }, 200);
-    });
   }
 
   get query(): Record<string, string | number> {
-    return { limit: this.pager.limit, offset: this.pager.offset, q: this.filter.value.trim() };
+    return this.filter.query;
   }
 
   set(list: FlowList, windowMS: number): void {
@@ -46,8 +40,13 @@ export class FlowsView {
     this.pager.set(list.total);
     setText(byId("flows-note"), list.total ? `busiest of the last ${span(list.recent_windows * windowMS)}` : "");
     setHidden(this.none, list.flows.length > 0);
-    setText(this.none, this.filter.value ? `No flow matches “${this.filter.value.trim()}”.` : "No flow in the kept windows. Reports without a flow (queue reports, probes) do not show here.");
+    setText(this.none, this.filter.text ? `No flow matches “${this.filter.text}”.` : "No flow in the kept windows. Reports without a flow (queue reports, probes) do not show here.");
     if (this.opened && !list.flows.some((f) => f.key === this.opened)) this.close();
+    if (this.wanted && list.flows.some((f) => f.key === this.wanted)) {
+      const body = [...this.rows.elements].find(([key]) => key === this.wanted)?.[1];
+      this.wanted = "";
+      if (body && this.opened !== body.dataset.key) this.toggle(body, body.dataset.key ?? "");
+    }
   }
 
   // load fetches what the opened flow shows.
@@ -82,13 +81,10 @@ export class FlowsView {
     if (this.opened) this.chart.restyle();
   }
 
-  focusFilter(): void {
-    this.filter.focus();
-  }
-
-  find(text: string): void {
-    this.filter.value = text;
-    this.pager.first();
+  // show opens a flow as soon as it is in the list.
+  show(key: string): void {
+    this.wanted = key;
+    this.filter.set(key);
     this.changed();
   }
 
@@ -110,7 +106,7 @@ export class FlowsView {
 
   private make(f: FlowRow): HTMLTableSectionElement {
     const [ends, proto] = splitKey(f.key);
-    const body = el("tbody");
+    const body = el("tbody", { "data-key": f.key });
     body.append(
       el("tr", {},
         el("th", { scope: "row" }, el("button", { type: "button", class: "flow-key", "aria-expanded": "false", title: "Show this flow over time", click: () => this.toggle(body, f.key) },

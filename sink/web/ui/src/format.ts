@@ -33,7 +33,7 @@ export function nanosecondsWithin(v: Maybe, share: Maybe): string {
 }
 
 export function bytes(v: Maybe): string {
-  return v === null ? none : scaled(v, 1000, ["B", "KB", "MB", "GB"]);
+  return v === null ? none : scaled(v, 1000, ["B", "kB", "MB", "GB"]);
 }
 
 export function bitRate(v: Maybe): string {

@@ -2,7 +2,7 @@
 
 import { NotFound, ask, type Finding, type HopList, type HopRow, type HopSeries, type Maybe } from "./api";
 import { Chart } from "./chart";
-import { Keyed, Pager, byId, el, press, segmented, setAttribute, setHidden, setText } from "./dom";
+import { Filter, Keyed, Pager, byId, el, press, segmented, setAttribute, setHidden, setText } from "./dom";
 import { bytes, hopName, hopWords, moment, nanoseconds, percent, plural, short, span } from "./format";
 import { Marks } from "./marks";
 import { drawSpark } from "./spark";
@@ -27,6 +27,8 @@ export class HopsView {
     this.changed();
   });
   private readonly pager: Pager;
+  readonly filter: Filter;
+  private readonly none = el("p", { class: "placeholder", hidden: true });
   private readonly rows: Keyed<HopRow, HTMLTableRowElement>;
   private chosen = "";
   private marks = new Marks([]);
@@ -34,6 +36,7 @@ export class HopsView {
   constructor(private readonly open: (node: string, egressIf: string) => void, private readonly changed: () => void) {
     byId("hops-controls").append(this.controls);
     this.pager = new Pager(byId("hops-pager"), 8, "hops", changed);
+    this.filter = new Filter("hops", this.pager, changed);
     const body = el("tbody");
     const head = (text: string, cls = "num", title = text): HTMLElement => el("th", { scope: "col", class: cls, title }, text);
     byId("hops-table").append(
@@ -42,17 +45,19 @@ export class HopsView {
         el("thead", {}, el("tr", {}, head("Hop", "", "Node and egress interface"), head("p50", "num", "Latency, median"), head("p90", "num", "Latency, 90th percentile"),
           head("p99", "num", "Latency, 99th percentile"), head("Max", "num", "Latency, largest"), head("Queue p99", "num", "Queue occupancy, 99th percentile"),
           head("Link", "num", "Use of the egress link, largest"), head("Trend", "trend", "Of the value that the list is sorted by"))),
-        body));
+        body), this.none);
     this.rows = new Keyed(body, (h) => String(h.id), (h) => this.make(h), (e, h) => this.update(e, h));
   }
 
   get query(): Record<string, string | number> {
-    return { sort: this.sort, limit: this.pager.limit, offset: this.pager.offset };
+    return { sort: this.sort, ...this.filter.query };
   }
 
   set(list: HopList, windowMS: number): void {
     this.rows.set(list.hops);
     this.pager.set(list.total);
+    setHidden(this.none, list.total > 0 || !this.filter.text);
+    setText(this.none, `No hop matches “${this.filter.text}”.`);
     setText(byId("hops-note"), list.total ? `worst of the last ${span(list.recent_windows * windowMS)} first` : "");
   }
 

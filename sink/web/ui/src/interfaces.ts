@@ -1,7 +1,7 @@
 // What interfaces count: errors and discards, beside their speed, use and queue.
 
 import type { InterfaceList, InterfaceRow, Maybe } from "./api";
-import { Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
+import { Filter, Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
 import { bitRate, bytes, hopName, hopWords, moment, none, percent, plural, short, span } from "./format";
 
 const columns: [string, string][] = [
@@ -21,6 +21,8 @@ const columns: [string, string][] = [
 export class InterfacesView {
   private readonly rows: Keyed<InterfaceRow, HTMLTableRowElement>;
   private readonly pager: Pager;
+  readonly filter: Filter;
+  private readonly none = el("p", { class: "placeholder", hidden: true });
   private now = 0;
 
   constructor(private readonly open: (node: string, egressIf: string) => void, changed: () => void) {
@@ -28,19 +30,23 @@ export class InterfacesView {
     byId("interfaces-table").append(el("table", { class: "data interfaces-data" },
       el("caption", { class: "hidden" }, "Interfaces with what they count, those first that damage or discard the greatest share of packets"),
       el("thead", {}, el("tr", {}, el("th", { scope: "col", title: "Node and interface" }, "Interface"), ...columns.map(([text, title]) => el("th", { scope: "col", class: "num", title }, text)))),
-      body));
+      body), this.none);
     this.pager = new Pager(byId("interfaces-pager"), 15, "interfaces", changed);
+    this.filter = new Filter("interfaces", this.pager, changed);
     this.rows = new Keyed(body, (x) => `${x.node}/${x.interface}`, (x) => this.make(x), (e, x) => this.update(e, x));
   }
 
   get query(): Record<string, string | number> {
-    return { limit: this.pager.limit, offset: this.pager.offset };
+    return this.filter.query;
   }
 
   set(list: InterfaceList, windowMS: number, now: number, ofFleet: boolean): void {
     this.now = now;
-    setHidden(byId("interfaces"), list.total === 0);
-    setHidden(byId("nav-interfaces"), list.total === 0);
+    const absentAll = list.total === 0 && !this.filter.text;
+    setHidden(byId("interfaces"), absentAll);
+    setHidden(byId("nav-interfaces"), absentAll);
+    setHidden(this.none, list.total > 0);
+    setText(this.none, `No interface matches “${this.filter.text}”.`);
     const more = list.total - list.interfaces.length;
     const absent = ofFleet && list.interfaces.some((x) => x.speed_bps === 0) ? " · speeds are those of the console's inventory: what devices report stays at their collectors, which compute the use" : "";
     setText(byId("interfaces-note"), `counters of ${plural(list.total, "interface")}, worst share of errors and discards in the last ${span(list.recent_windows * windowMS)} first${more > 0 ? ` · +${short(more)} not shown` : ""}${absent}`);

@@ -1,11 +1,12 @@
 // The page of a hopscope collector. It asks the API of the server it came from, and listens to its events.
 
 import { NotSignedIn, ask, type ExporterList, type Finding, type FindingList, type FleetList, type FlowList, type HopList, type InterfaceList, type Ledger, type NameList, type PathList, type ProbedList, type Status, type UnreadList } from "./api";
-import { byId, el, setAttribute, setHidden, setText } from "./dom";
+import { byId, el, setAttribute, setHidden, setText, type Filter } from "./dom";
 import { EmptyView } from "./empty";
 import { ExportersView } from "./exporters";
 import { NamelessView } from "./nameless";
 import { UnreadView } from "./unread";
+import { FindView } from "./find";
 import { FindingsView } from "./findings";
 import { FleetView } from "./fleet";
 import { FlowsView } from "./flows";
@@ -141,17 +142,21 @@ function mark(): void {
 
 // chooseFirst opens what the address names, or else the hop at the top of the picture.
 function chooseFirst(): void {
-  const named = /^#hop=([^/]*)\/(.*)$/.exec(window.location.hash);
-  if (named) {
-    try {
-      hop.choose(decodeURIComponent(named[1] ?? ""), decodeURIComponent(named[2] ?? ""));
-      return;
-    } catch {
-      // not an address of ours
-    }
-  }
+  if (visitHop(false)) return;
   const top = network.top();
   if (top) hop.choose(top.node, top.egressIf);
+}
+
+// visitHop opens the hop that the address names.
+function visitHop(jump: boolean): boolean {
+  const named = /^#hop=([^/]*)\/(.*)$/.exec(window.location.hash);
+  if (!named) return false;
+  try {
+    openHop(decodeURIComponent(named[1] ?? ""), decodeURIComponent(named[2] ?? ""), jump);
+    return true;
+  } catch {
+    return false; // not an address of ours
+  }
 }
 
 function select(): void {
@@ -175,7 +180,7 @@ function showFinding(f: Finding): void {
   if (f.exporter) jumpTo("exporters");
   else if (f.node) openHop(f.node, f.egress_if ?? "", true);
   else if (f.flow) {
-    flows.find(f.flow);
+    flows.show(f.flow);
     jumpTo("flows");
   }
 }
@@ -251,15 +256,52 @@ function visitFinding(): boolean {
   return named !== null && findings.visit(named[1] ?? "");
 }
 
-window.addEventListener("hashchange", () => {
-  if (visitFinding()) return;
-  if (map.visit(window.location.hash)) jumpTo("map");
-  else if (window.location.hash.startsWith("#hop=")) {
-    chooseFirst();
-    select();
-    hop.load(findings.every, now()).catch(failed);
+// tables are the lists that an address can filter, as in #flows=core-3.
+const tables: Record<string, { filter: Filter }> = { hops, flows, exporters, interfaces, probed };
+
+// part decodes what stands behind a name in the page's address; null where it is not there, or not an address of ours.
+function part(name: string): string | null {
+  const hash = window.location.hash;
+  if (!hash.startsWith(`#${name}=`)) return null;
+  try {
+    return decodeURIComponent(hash.slice(name.length + 2));
+  } catch {
+    return null;
   }
+}
+
+// visitTable filters the table, or opens the flow, that the address names.
+function visitTable(): boolean {
+  const flow = part("flow");
+  if (flow !== null) {
+    flows.show(flow);
+    jumpTo("flows");
+    return true;
+  }
+  for (const [name, table] of Object.entries(tables)) {
+    const text = part(name);
+    if (text === null) continue;
+    table.filter.set(text);
+    setHidden(byId(name), false);
+    jumpTo(name);
+    return true;
+  }
+  return false;
+}
+
+// visit shows what the address names.
+function visit(): void {
+  if (visitFinding() || visitTable()) return;
+  if (map.visit(window.location.hash)) jumpTo("map");
+  else visitHop(true);
+}
+
+const find = new FindView((address) => {
+  if (window.location.hash === address) visit();
+  else window.location.hash = address;
 });
+
+window.addEventListener("hashchange", visit);
 darkMode.addEventListener("change", () => {
   network.restyle();
   hop.restyle();
@@ -292,11 +334,13 @@ bindKeys([
   { keys: ["p"], text: "Next statistic: p50, p90, p99, max", run: () => network.nextStatistic() },
   { keys: ["s"], text: "Rows: worst first, or by node", run: () => network.toggleOrder() },
   { keys: ["d"], text: "Dense rows", run: () => network.toggleDense() },
-  { keys: ["/"], text: "Filter flows", run: () => {
+  { keys: ["/"], text: "Find", run: () => find.focus() },
+  { keys: ["f"], text: "Filter flows", run: () => {
     jumpTo("flows");
-    flows.focusFilter();
+    flows.filter.focus();
   } },
 ]);
 
 if (map.visit(window.location.hash)) byId("map").scrollIntoView();
+else visitTable();
 live.connect();

@@ -1,7 +1,7 @@
 // What became of the probes of agents, by path.
 
 import type { Maybe, ProbedList, ProbedRow } from "./api";
-import { Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
+import { Filter, Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
 import { moment, nanoseconds, none, percent, plural, short, span } from "./format";
 
 const columns: [string, string][] = [
@@ -26,6 +26,8 @@ const judgements: Record<string, string> = {
 export class ProbedView {
   private readonly rows: Keyed<ProbedRow, HTMLTableRowElement>;
   private readonly pager: Pager;
+  readonly filter: Filter;
+  private readonly none = el("p", { class: "placeholder", hidden: true });
   private now = 0;
 
   constructor(changed: () => void) {
@@ -33,19 +35,23 @@ export class ProbedView {
     byId("probed-table").append(el("table", { class: "data probed-data" },
       el("caption", { class: "hidden" }, "Paths of probes between agents, those first that lose or damage the greatest share of them"),
       el("thead", {}, el("tr", {}, el("th", { scope: "col", title: "Addresses of the two agents" }, "From and to"), ...columns.map(([text, title]) => el("th", { scope: "col", class: "num", title }, text)))),
-      body));
+      body), this.none);
     this.pager = new Pager(byId("probed-pager"), 15, "paths of probes", changed);
+    this.filter = new Filter("probed", this.pager, changed);
     this.rows = new Keyed(body, (x) => `${x.from}/${x.to}/${x.path}/${x.epoch}`, (x) => this.make(x), (e, x) => this.update(e, x));
   }
 
   get query(): Record<string, string | number> {
-    return { limit: this.pager.limit, offset: this.pager.offset };
+    return this.filter.query;
   }
 
   set(list: ProbedList, windowMS: number, now: number): void {
     this.now = now;
-    setHidden(byId("probed"), list.total === 0);
-    setHidden(byId("nav-probed"), list.total === 0);
+    const absent = list.total === 0 && !this.filter.text;
+    setHidden(byId("probed"), absent);
+    setHidden(byId("nav-probed"), absent);
+    setHidden(this.none, list.total > 0);
+    setText(this.none, `No path matches “${this.filter.text}”.`);
     const more = list.total - list.paths.length;
     const unjudged = list.paths.filter((x) => x.judgement !== undefined && x.judgement !== "judged").length;
     setText(byId("probed-note"), `${plural(list.total, "path")}, worst share of lost and damaged probes in the last ${span(list.recent_windows * windowMS)} first${unjudged > 0 ? ` · delays of ${unjudged} not judged` : ""}${more > 0 ? ` · +${short(more)} not shown` : ""}`);

@@ -1,0 +1,204 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
+)
+
+// foundGroup is what a search finds of one kind.
+type foundGroup struct {
+	Kind  string  `json:"kind"`
+	Total int     `json:"total"`
+	Hits  []found `json:"hits"`           // the best of them
+	More  string  `json:"more,omitempty"` // the part of the page's address that shows all, where a table can
+}
+
+// found is one thing that a search finds.
+type found struct {
+	Name    string `json:"name"`
+	Detail  string `json:"detail,omitempty"`
+	Address string `json:"address"` // the part of the page's address that shows it
+
+	rank, order int
+}
+
+// serveFind answers what q= finds of everything that the page shows, and of what has a name, at most limit= of a kind.
+func (s *Server) serveFind(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	limit, err := intParam(q, "limit", 5, 1, 50)
+	if refuse(w, err) {
+		return
+	}
+	text := strings.TrimSpace(q.Get("q"))
+	groups := []foundGroup{}
+	if text != "" {
+		groups = s.find(newSearch(text), text, int(limit))
+	}
+	s.answer(w, map[string]any{"query": shorten(text), "groups": groups})
+}
+
+func (s *Server) find(what search, text string, limit int) []foundGroup {
+	n := s.names()
+	groups := s.history.find(&what, n)
+	open, ended := s.findings.list()
+	groups = append(groups, foundGroup{Kind: "finding", Hits: foundFindings(&what, n, open, ended)})
+	filter := url.PathEscape(text)
+	tables := map[string]string{"interface": "hops", "node": "hops", "exporter": "exporters", "host": "flows", "flow": "flows", "probe": "probed"}
+	for i := range groups {
+		g := &groups[i]
+		slices.SortStableFunc(g.Hits, func(a, b found) int {
+			return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.order, b.order), strings.Compare(a.Name, b.Name))
+		})
+		g.Total = len(g.Hits)
+		g.Hits = g.Hits[:min(limit, g.Total)]
+		if table := tables[g.Kind]; table != "" && g.Total > limit {
+			g.More = "#" + table + "=" + filter
+		}
+	}
+	return slices.DeleteFunc(groups, func(g foundGroup) bool { return g.Total == 0 })
+}
+
+// find searches nodes, interfaces, hosts, exporters, paths of probes and flows.
+func (h *history) find(what *search, n *names.Names) []foundGroup {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	var exporters, probes, flows []found
+	for _, e := range h.exporters.all {
+		if rank := what.rank(textsOfExporter(e.ExporterKey, n), e.Addr.Netip()); rank < notFound {
+			hit := found{Name: withName(n.Host(e.Addr.Netip()), e.Addr.String()), Address: "#exporters=" + e.Addr.String(), rank: rank}
+			if !e.Nameless {
+				hit.Detail = "node " + n.Node(e.Node)
+			}
+			exporters = append(exporters, hit)
+		}
+	}
+	for _, p := range h.probed.all {
+		if rank := what.rank(textsOfProbe(&p.ProbeKey, n), p.From.Netip(), p.To.Netip()); rank < notFound && p.last >= h.oldest() {
+			name := p.From.String() + " > " + p.To.String()
+			probes = append(probes, found{Name: fmt.Sprintf("%s, path %d", name, p.Path), Address: "#probed=" + url.PathEscape(name), rank: rank})
+		}
+	}
+	hosts := map[netip.Addr]int{} // flows
+	for _, f := range h.flows.all {
+		if f.last < h.oldest() {
+			continue
+		}
+		hosts[f.key.SrcAddr()]++
+		hosts[f.key.DstAddr()]++
+		if rank := what.rankFlow(&f.key, n); rank < notFound {
+			name := f.key.String()
+			flows = append(flows, found{Name: name, Address: "#flow=" + url.PathEscape(name), rank: rank})
+		}
+	}
+	nodes, interfaces := h.findHops(what, n)
+	return []foundGroup{
+		{Kind: "node", Hits: nodes}, {Kind: "interface", Hits: interfaces}, {Kind: "host", Hits: foundHosts(what, n, hosts)},
+		{Kind: "exporter", Hits: exporters}, {Kind: "probe", Hits: probes}, {Kind: "flow", Hits: flows},
+	}
+}
+
+// findHops searches the nodes and interfaces that report, that are counted, or that have a name.
+func (h *history) findHops(what *search, n *names.Names) (nodes, interfaces []found) {
+	ports := map[uint32]int{} // interfaces with reports by node
+	known := map[inference.HopKey]bool{}
+	for k := range h.hops.all {
+		if known[k] = true; !k.Other {
+			ports[k.Node]++
+		}
+	}
+	for k := range h.interfaces.all {
+		known[k] = true
+	}
+	for _, r := range n.Rows() {
+		known[inference.HopKey{Node: r.Node, EgressIf: r.EgressIf}] = true
+	}
+	seen := map[uint32]bool{}
+	for k := range known {
+		if k.Other {
+			continue
+		}
+		if !seen[k.Node] {
+			seen[k.Node] = true
+			if hit, ok := foundNode(what, n, k.Node, ports[k.Node]); ok {
+				nodes = append(nodes, hit)
+			}
+		}
+		if k.EgressIf == 0 {
+			continue
+		}
+		if rank := what.rank(textsOfHop(k, n)); rank < notFound {
+			hit := found{Name: n.HopNode(k) + " port " + n.HopEgress(k), Address: "#hop=" + k.NodeName() + "/" + k.EgressName(), rank: rank, order: int(k.EgressIf)}
+			if _, reports := h.hops.get(k); !reports {
+				hit.Detail, hit.Address = "no reports", "#interfaces="+url.PathEscape(k.String())
+			}
+			interfaces = append(interfaces, hit)
+		}
+	}
+	return nodes, interfaces
+}
+
+func foundNode(what *search, n *names.Names, id uint32, ports int) (found, bool) {
+	k := inference.HopKey{Node: id}
+	rank := what.rank(textsOfHop(k, n))
+	hit := found{Name: n.Node(id), Detail: quantity(ports, "port"), Address: "#hop=" + k.NodeName() + "/", rank: rank}
+	if ports == 0 {
+		hit.Detail, hit.Address = "no reports", "#map=node/"+k.NodeName()
+	}
+	return hit, rank < notFound
+}
+
+func foundHosts(what *search, n *names.Names, hosts map[netip.Addr]int) (hits []found) {
+	for a, flows := range hosts {
+		if !a.IsValid() {
+			continue
+		}
+		name := n.Host(a)
+		if rank := what.rank([]string{a.String(), name}, a); rank < notFound {
+			hits = append(hits, found{Name: withName(name, a.String()), Detail: quantity(flows, "flow"), Address: "#flows=" + a.String(), rank: rank, order: -flows})
+		}
+	}
+	return hits
+}
+
+// foundFindings searches findings by their headline, identifier, kind and place.
+func foundFindings(what *search, n *names.Names, open, ended []inference.Finding) (hits []found) {
+	for i, list := range [][]inference.Finding{open, ended} {
+		for k := range list {
+			f := &list[k]
+			line := n.Headline(f)
+			var addresses []netip.Addr
+			if f.Flow != (decode.FlowKey{}) {
+				addresses = []netip.Addr{f.Flow.SrcAddr(), f.Flow.DstAddr()}
+			}
+			if rank := what.rank([]string{line, f.IDText(), f.Kind.String(), f.Element.String()}, addresses...); rank < notFound {
+				hits = append(hits, found{Name: line, Detail: [...]string{f.Severity.String(), "ended"}[i], Address: "#finding=" + f.IDText(), rank: rank, order: len(hits)})
+			}
+		}
+	}
+	return hits
+}
+
+// withName puts an address behind the name that it has, if any.
+func withName(name, address string) string {
+	if name == "" {
+		return address
+	}
+	return name + " (" + address + ")"
+}
+
+func quantity(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
