@@ -25,3 +25,11 @@ func TestKind(t *testing.T) {
 		t.Errorf("an unknown kind: %q", got)
 	}
 }
+
+// Of links, those to sections of pages that the program holds stay.
+func TestInlineHTML(t *testing.T) {
+	const line = "a <b> `x|y` [c](findings.md#causes), [d](agent.md), *e* \\| **f**"
+	if got, want := inlineHTML(line), `a &lt;b&gt; <code>x|y</code> <a href="findings#causes">c</a>, d, <em>e</em> \| <strong>f</strong>`; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

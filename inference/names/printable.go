@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -23,6 +24,20 @@ func printable(s string, kept rune) string {
 		}
 		return '\ufffd'
 	}, s)
+}
+
+// Readable shortens a text from the network to some bytes, and makes it safe to display on a page. The result is valid UTF-8,
+// without control characters and without invisible ones that change the direction of text.
+func Readable(s string, most int) string {
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…" // not within a character
+	}
+	return strings.Map(func(r rune) rune {
+		if r == '\u2028' || r == '\u2029' || unicode.In(r, unicode.Cc, unicode.Cf) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
 // Screen returns a writer of text for people that keeps what comes from others from steering a terminal, as

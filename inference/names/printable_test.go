@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -43,5 +44,20 @@ func TestPrinted(t *testing.T) {
 		if printed(p) != byByte(p) {
 			t.Fatalf("%q: %d bytes, want %d", p, printed(p), byByte(p))
 		}
+	}
+}
+
+// A text from the network is not cut within a character, and what else is no text stays to be seen.
+func TestReadable(t *testing.T) {
+	const most = 1024
+	for pad := range 4 {
+		text := strings.Repeat("x", pad) + strings.Repeat("漢", most)
+		got, ok := strings.CutSuffix(Readable(text, most), "…")
+		if !ok || !strings.HasPrefix(text, got) || len(got) < most-3 {
+			t.Errorf("with %d bytes before: %q", pad, got)
+		}
+	}
+	if got := Readable("a\xffb\x1b\u202ec", 100); got != "a\ufffdb\ufffd\ufffdc" {
+		t.Errorf("%q", got)
 	}
 }

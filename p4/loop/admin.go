@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/planner/control"
 )
 
@@ -164,8 +164,7 @@ func guard(h http.Handler) http.Handler {
 		if err != nil {
 			host = r.Host
 		}
-		ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
-		if host != "localhost" && (err != nil || !ip.IsLoopback()) {
+		if !peer.Loopback(host) {
 			http.Error(w, "this is not asked by that name", http.StatusMisdirectedRequest)
 			return
 		}
@@ -185,7 +184,7 @@ func CheckAdmin(address string) error {
 	if err != nil {
 		return fmt.Errorf("%q is neither HOST:PORT nor unix:PATH", address)
 	}
-	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
+	if !peer.Loopback(host) {
 		return fmt.Errorf("%s: commands have no password, so that only this machine may send them: a loopback address, or unix:PATH", address)
 	}
 	return nil

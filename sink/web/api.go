@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hopscope/hopscope/docs"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink"
@@ -47,7 +48,7 @@ func (s *Server) routes() http.Handler {
 		"/api/fleet":      s.serveFleet,
 		"/api/events":     s.serveEvents,
 		"/login":          s.serveLogin,
-		"/docs/{page}":    s.serveDocs,
+		"/docs/{page}":    docs.Serve,
 	} {
 		mux.HandleFunc(path, h)
 	}

@@ -559,17 +559,3 @@ func TestFindingKinds(t *testing.T) {
 		}
 	}
 }
-
-// A text from the network is not cut within a character, and what else is no text stays to be seen.
-func TestReadable(t *testing.T) {
-	for pad := range 4 {
-		text := strings.Repeat("x", pad) + strings.Repeat("漢", maxText)
-		got, ok := strings.CutSuffix(readable(text), "…")
-		if !ok || !strings.HasPrefix(text, got) || len(got) < maxText-3 {
-			t.Errorf("with %d bytes before: %q", pad, got)
-		}
-	}
-	if got := readable("a\xffb\x1b\u202ec"); got != "a\ufffdb\ufffd\ufffdc" {
-		t.Errorf("%q", got)
-	}
-}

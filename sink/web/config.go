@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -84,7 +83,7 @@ func (c *Config) CheckFiles() error {
 	}
 	var errs []error
 	if c.TokenFile != "" {
-		if _, err := readToken(c.TokenFile); err != nil {
+		if _, err := peer.Token(c.TokenFile); err != nil {
 			errs = append(errs, fmt.Errorf("token_file: %w", err))
 		}
 	}
@@ -108,34 +107,7 @@ func isLoopback(listen string) (bool, error) {
 	} else if n == 0 && port != "0" {
 		return false, fmt.Errorf("port %q is not a plain number", port)
 	}
-	if host == "localhost" {
-		return true, nil
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback(), nil
-}
-
-// Bounds of a token: shorter ones can be guessed, and no header carries longer ones.
-const (
-	minToken = 16
-	maxToken = 1024
-)
-
-// readToken reads the token file; white space around the token is not part of it.
-func readToken(path string) (string, error) {
-	t, err := peer.File(path)
-	if err != nil {
-		return "", fmt.Errorf("read token: %w", err)
-	}
-	if len(t) < minToken || len(t) > maxToken {
-		return "", fmt.Errorf("token in %s has %d characters, outside %d..%d", path, len(t), minToken, maxToken)
-	}
-	for i := range len(t) {
-		if t[i] <= ' ' || t[i] >= 0x7f {
-			return "", fmt.Errorf("token in %s: character %d is not printable ASCII", path, i+1)
-		}
-	}
-	return t, nil
+	return peer.Loopback(host), nil
 }
 
 // Memory is the most memory that the page takes, in bytes: what it remembers, and an answer for every connection.

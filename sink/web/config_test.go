@@ -1,8 +1,6 @@
 package web
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -46,30 +44,5 @@ func TestValidate(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestReadToken(t *testing.T) {
-	for _, c := range []struct{ name, content, token, err string }{
-		{"plain", "0123456789abcdef", "0123456789abcdef", ""},
-		{"white space around", "  0123456789abcdef\r\n", "0123456789abcdef", ""},
-		{"short", "0123456789abcde\n", "", "has 15 characters, outside 16..1024"},
-		{"long", strings.Repeat("x", 1025), "", "has 1025 characters"},
-		{"two words", "0123456789 abcdef", "", "character 11 is not printable ASCII"},
-		{"not ASCII", "0123456789abcdéf", "", "character 15"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "token")
-			if err := os.WriteFile(file, []byte(c.content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			got, err := readToken(file)
-			if got != c.token || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
-				t.Errorf("readToken(%q) = %q, %v, want %q, %q", c.content, got, err, c.token, c.err)
-			}
-		})
-	}
-	if _, err := readToken(filepath.Join(t.TempDir(), "none")); err == nil {
-		t.Error("readToken of a missing file succeeded")
 	}
 }

@@ -4,15 +4,13 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 )
 
-// maxText bounds the evidence of a finding, in bytes.
+// maxText bounds the evidence of a finding and other texts from the network, in bytes.
 const maxText = 1024
 
 // names returns the present names of nodes.
@@ -28,19 +26,8 @@ func (s *Server) serveNames(w http.ResponseWriter, _ *http.Request) {
 	s.answer(w, s.names().Document())
 }
 
-// readable shortens a text from the network and makes it safe to display. The result is valid UTF-8, without control
-// characters and without invisible ones that change the text direction.
-func readable(s string) string {
-	if len(s) > maxText {
-		s = strings.ToValidUTF8(s[:maxText], "") + "…" // not within a character
-	}
-	return strings.Map(func(r rune) rune {
-		if r == '\u2028' || r == '\u2029' || unicode.In(r, unicode.Cc, unicode.Cf) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-}
+// readable is a text from the network as the page displays it.
+func readable(s string) string { return names.Readable(s, maxText) }
 
 // findings is the bounded memory of findings. When it is full, it evicts the finding that ended first. If none has
 // ended, it evicts the oldest of the least severe open ones.

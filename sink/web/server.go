@@ -142,7 +142,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	token := ""
 	var err error
 	if cfg.TokenFile != "" {
-		if token, err = readToken(cfg.TokenFile); err != nil {
+		if token, err = peer.Token(cfg.TokenFile); err != nil {
 			return nil, fmt.Errorf("web: %w", err)
 		}
 	}

@@ -1,17 +1,15 @@
-package web
+package docs
 
 import (
 	"html"
 	"net/http"
 	"regexp"
 	"strings"
-
-	"github.com/hopscope/hopscope/docs"
 )
 
-// serveDocs answers a page of the documentation, to whose sections alerts and explanations point.
-func (s *Server) serveDocs(w http.ResponseWriter, r *http.Request) {
-	text, ok := docs.Page(r.PathValue("page"))
+// Serve answers the page that the path value page names, to whose sections alerts and explanations point.
+func Serve(w http.ResponseWriter, r *http.Request) {
+	text, ok := Page(r.PathValue("page"))
 	if !ok {
 		http.NotFound(w, r)
 		return
@@ -19,11 +17,11 @@ func (s *Server) serveDocs(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-cache")
-	_, _ = w.Write(appendDocs(nil, text)) // the client may be gone
+	_, _ = w.Write(appendHTML(nil, text)) // the client may be gone
 }
 
-// appendDocs appends the HTML of a page in Markdown: headings with anchors, paragraphs, lists, tables, and code.
-func appendDocs(dst []byte, text string) []byte {
+// appendHTML appends the HTML of a page in Markdown: headings with anchors, paragraphs, lists, tables, and code.
+func appendHTML(dst []byte, text string) []byte {
 	title, _, _ := strings.Cut(strings.TrimPrefix(text, "# "), "\n")
 	dst = append(dst, `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="dark light">
@@ -33,7 +31,7 @@ func appendDocs(dst []byte, text string) []byte {
 	open := ""    // the element that lines belong to
 	pending := "" // text of a paragraph or an item, whose lines are joined
 	flush := func() {
-		dst, pending = append(dst, inlineDocs(pending)+"\n"...), ""
+		dst, pending = append(dst, inlineHTML(pending)+"\n"...), ""
 	}
 	enter := func(tag string) {
 		if open == tag {
@@ -67,7 +65,7 @@ func appendDocs(dst []byte, text string) []byte {
 		case marks > 0 && strings.HasPrefix(line[marks:], " "):
 			enter("")
 			tag := "h" + string(rune('0'+min(marks, 6)))
-			dst = append(dst, "<"+tag+` id="`+docs.Anchor(line[marks:])+`">`+inlineDocs(line[marks+1:])+"</"+tag+">\n"...)
+			dst = append(dst, "<"+tag+` id="`+Anchor(line[marks:])+`">`+inlineHTML(line[marks+1:])+"</"+tag+">\n"...)
 		case strings.HasPrefix(trimmed, "|"):
 			if strings.Trim(trimmed, "|-: ") == "" {
 				continue // the line below the heads
@@ -75,7 +73,7 @@ func appendDocs(dst []byte, text string) []byte {
 			enter("table")
 			dst = append(dst, "<tr>"...)
 			for cell := range strings.SplitSeq(strings.ReplaceAll(strings.Trim(trimmed, "|"), `\|`, "&#124;"), "|") {
-				dst = append(dst, "<td>"+strings.ReplaceAll(inlineDocs(strings.TrimSpace(cell)), "&amp;#124;", "|")+"</td>"...)
+				dst = append(dst, "<td>"+strings.ReplaceAll(inlineHTML(strings.TrimSpace(cell)), "&amp;#124;", "|")+"</td>"...)
 			}
 			dst = append(dst, "</tr>\n"...)
 		case strings.HasPrefix(line, "- "):
@@ -93,14 +91,14 @@ func appendDocs(dst []byte, text string) []byte {
 	return append(dst, "</main></body></html>\n"...)
 }
 
-var docsMarks = regexp.MustCompile("`([^`]+)`" + `|\[([^\]]+)\]\(([^)]*)\)|\*\*([^*]+)\*\*|\*([^*]+)\*`)
+var marksOfText = regexp.MustCompile("`([^`]+)`" + `|\[([^\]]+)\]\(([^)]*)\)|\*\*([^*]+)\*\*|\*([^*]+)\*`)
 
-// inlineDocs returns the HTML of a line: code, emphasis, and links to sections of the pages that the program holds. Of
+// inlineHTML returns the HTML of a line: code, emphasis, and links to sections of the pages that the program holds. Of
 // other links the label remains.
-func inlineDocs(line string) string {
+func inlineHTML(line string) string {
 	var b strings.Builder
 	done := 0
-	for _, m := range docsMarks.FindAllStringSubmatchIndex(line, -1) {
+	for _, m := range marksOfText.FindAllStringSubmatchIndex(line, -1) {
 		part := func(i int) string { return html.EscapeString(line[m[2*i]:m[2*i+1]]) }
 		b.WriteString(html.EscapeString(line[done:m[0]]))
 		done = m[1]
@@ -111,7 +109,7 @@ func inlineDocs(line string) string {
 			label := strings.ReplaceAll(part(2), "`", "")
 			page, anchor, _ := strings.Cut(line[m[6]:m[7]], "#")
 			name, isPage := strings.CutSuffix(page, ".md")
-			if _, held := docs.Page(name); page != "" && (!isPage || !held) {
+			if _, held := Page(name); page != "" && (!isPage || !held) {
 				b.WriteString(label)
 				break
 			}
