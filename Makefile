@@ -17,7 +17,7 @@ TIMEOUT  ?= 60m
 .PHONY: help build cross demo servers test race bench fuzz fuzz-long lint mutate web web-check influxdb influxdb2 kafka python browser promtool alertmanager namespaces tshark torture docs results papers proto check clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 build: ## build bin/hopscope, and bin/hopscope-bench, which measures; print the size of each
 	$(PURE) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/hopscope
@@ -46,7 +46,7 @@ kafka: ## fetch the Kafka broker that the tests run against (kept in .cache)
 python: ## install pyarrow and DuckDB, which read what we write, HiGHS, which solves what we plan, scapy, which speaks STAMP, and networkx, which plans beside us (kept in .cache)
 	.ci/python.sh
 
-browser:
+browser: ## install Chromium, which the tests of the page run
 	@.ci/browser.sh
 
 promtool: ## build promtool, which tests the alert rules (kept in .cache)
@@ -55,10 +55,10 @@ promtool: ## build promtool, which tests the alert rules (kept in .cache)
 alertmanager: ## build Alertmanager, which the tests of alerts run against (kept in .cache)
 	.ci/alertmanager.sh
 
-namespaces:
+namespaces: ## install iproute2, and say whether the tests may make networks of their own
 	@.ci/namespaces.sh
 
-tshark:
+tshark: ## install tshark, whose reading of sFlow, IPFIX and NetFlow 9 make check compares with ours
 	@.ci/tshark.sh
 
 # RACED are the packages in which goroutines share memory. make check runs their tests under the race detector, in place of running
@@ -92,7 +92,7 @@ else
 	$(PURE) test -short -vet=off -ldflags=-w -p $(PACKAGES) -parallel 4 -timeout $(TIMEOUT) ./...
 endif
 
-race: servers ## the tests of everything that runs concurrently, under the race detector
+race: servers ## run the tests of everything that runs concurrently, under the race detector
 	$(GO) test -race -timeout $(TIMEOUT) $(RACED)
 
 torture: influxdb influxdb2 kafka ## break processes, disks, stores and clocks, and count; HOPSCOPE_TORTURE=full takes half an hour and more
@@ -132,10 +132,10 @@ papers: build ## measure what docs/papers.md lacks, hours at most and resumable,
 fuzz: ## run every fuzz target for FUZZTIME: a duration, or a number of inputs such as 1000x
 	.ci/fuzz.sh $(FUZZTIME)
 
-fuzz-long: ## both decoders over mutations of all captures for LONGTIME, with a new seed
+fuzz-long: ## compare both decoders over mutations of all captures for LONGTIME, with a new seed
 	$(GO) test ./internal/plain -run '^TestDifferential$$' -v -timeout 0 -mutation-time $(LONGTIME)
 
-lint: ## gofmt, go mod tidy, go vet, staticcheck
+lint: ## check with gofmt, go mod tidy, go vet and staticcheck
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	$(GO) mod tidy -diff
 	$(PURE) vet -tags check,torture ./...
@@ -144,7 +144,7 @@ lint: ## gofmt, go mod tidy, go vet, staticcheck
 web: ## build the page into sink/web/dist (needs node and npm)
 	cd sink/web/ui && npm ci --no-audit --no-fund && npm run build
 
-web-check: web ## the committed page is what its sources give
+web-check: web ## check that the committed page is what its sources give
 	git diff --exit-code -- sink/web/dist
 	@test -z "$$(git status --porcelain -- sink/web/dist)" || { echo "sink/web/dist holds files that are not committed"; exit 1; }
 
@@ -155,10 +155,10 @@ docs: ## write the generated pages of docs/ and deploy/hopscope.yaml
 proto: ## write the Go code of p4/agent/agentpb/agent.proto (needs protoc)
 	.ci/proto.sh
 
-mutate: ## break lines of core functions one by one, and count how many the tests notice
+mutate: ## break lines of core functions one by one, and count how many the tests notice; goes on where it was stopped
 	$(GO) run ./internal/mutate
 
-check: ## exactly what CI runs
+check: ## run exactly what CI runs
 	.ci/run
 
 clean: ## remove what was built (not .cache)

@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -31,5 +32,54 @@ func TestInlineHTML(t *testing.T) {
 	const line = "a <b> `x|y` [c](findings.md#causes), [d](agent.md), *e* \\| **f**"
 	if got, want := inlineHTML(line), `a &lt;b&gt; <code>x|y</code> <a href="findings#causes">c</a>, d, <em>e</em> \| <strong>f</strong>`; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestGlossary holds that the glossary defines each term once, in sentences of at most 25 words.
+func TestGlossary(t *testing.T) {
+	b, err := os.ReadFile("glossary.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(b)) {
+		cells := strings.Split(strings.Trim(line, "|\n"), "|")
+		if !strings.HasPrefix(line, "| ") || len(cells) != 2 || strings.HasPrefix(cells[0], " ---") || strings.HasPrefix(cells[1], " definition") || strings.HasPrefix(cells[1], " meaning") {
+			continue
+		}
+		for term := range strings.SplitSeq(cells[0], ",") {
+			if term = strings.TrimSpace(term); seen[term] {
+				t.Errorf("%q is defined twice", term)
+			}
+			seen[term] = true
+		}
+		for sentence := range strings.SplitSeq(cells[1], ". ") {
+			if n := len(strings.Fields(sentence)); n > 25 {
+				t.Errorf("%s: a sentence of %d words", cells[0], n)
+			}
+		}
+	}
+	if len(seen) < 60 {
+		t.Errorf("%d terms", len(seen))
+	}
+}
+
+// TestTargets holds that each target of the Makefile says what it does, as "make help" lists it.
+func TestTargets(t *testing.T) {
+	b, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(b), "\n.PHONY: ")
+	list, _, _ = strings.Cut(list, "\n")
+	targets := strings.Fields(list)
+	if len(targets) < 25 {
+		t.Errorf("%d targets", len(targets))
+	}
+	for _, target := range targets {
+		_, line, _ := strings.Cut(string(b), "\n"+target+":")
+		if line, _, _ = strings.Cut(line, "\n"); !strings.Contains(line, "## ") {
+			t.Errorf("make help does not list %s", target)
+		}
 	}
 }
