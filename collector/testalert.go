@@ -46,13 +46,13 @@ func SendTest(ctx context.Context, w io.Writer, cfg any, instance string, now ti
 		fmt.Fprintln(w, names.Printable(n))
 	}
 	if len(failed) > 0 {
-		return fmt.Errorf("%d of %d receivers did not take the alert", len(failed), len(failed)+len(receivers)-taken(receivers, failed))
+		return fmt.Errorf("%d of %d receivers did not take the alert", len(failed), len(failed)+len(receivers)-countFailed(receivers, failed))
 	}
 	return nil
 }
 
-// taken counts the receivers that are in failed, too.
-func taken(receivers []Store, failed map[string]error) (n int) {
+// countFailed counts the receivers that are in failed, too.
+func countFailed(receivers []Store, failed map[string]error) (n int) {
 	for _, r := range receivers {
 		if failed[r.Name] != nil {
 			n++

@@ -124,7 +124,7 @@ func (q *Queue) deliver(ctx context.Context) {
 	for _, s := range q.staged {
 		switch {
 		case s.onDisk: // it stays there
-		case q.stager == nil && s.settled(q.taken): // what came before it was not
+		case q.stager == nil && s.settled(q.stores): // what came before it was not
 			q.open = append(q.open[:0], s)
 			q.finish(true)
 		case s.pending > 0 && q.opt.Spool != nil:
@@ -511,7 +511,7 @@ func (q *Queue) written(p *piece, err error) {
 		none = q.refuse(p, err) >= p.points
 	}
 	if !none {
-		q.taken++
+		q.stores++
 	}
 	q.endPiece(p)
 	q.settle()
@@ -521,7 +521,7 @@ func (q *Queue) written(p *piece, err error) {
 func (q *Queue) endPiece(p *piece) {
 	s := p.s
 	s.pending--
-	s.write = q.taken
+	s.write = q.stores
 	q.unset(p)
 	if s.pending == 0 && s.head.last && !q.track.rejected {
 		q.mu.Lock()
@@ -588,7 +588,7 @@ func (q *Queue) refuse(p *piece, err error) uint64 {
 // settle takes from the staged records those that are stored by now. The records of a batch leave the spool together,
 // with the last of them. After a crash, all records that decide the stage of its reports are thus read again.
 func (q *Queue) settle() {
-	stored := q.taken
+	stored := q.stores
 	if q.stager != nil {
 		stored = q.stager.Stored()
 	}

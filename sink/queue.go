@@ -112,7 +112,7 @@ type Queue struct {
 	held       *item // came past the spool, and waits for what is in there
 	track      track
 	staged     []*staged
-	taken      uint64 // writes that stored something
+	stores     uint64 // writes that stored something
 	passes     uint64 // writes that ended with something stored or refused
 	front      []*piece
 	asides     []*piece // in the order in which they were set aside

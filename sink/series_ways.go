@@ -19,7 +19,7 @@ type way struct {
 	share      float64
 	confidence float64
 	set        int // of paths that digests do not distinguish, from 1 on; 0 for none
-	of         int // paths of the set
+	paths      int // paths of the set
 }
 
 // countWays returns the number of known paths of a flow, also those that digests do not distinguish.
@@ -61,7 +61,7 @@ func appendWays(b []Point, w *Window, f *inference.FlowStats, name string) []Poi
 	for i := range f.Inseparable {
 		set := &f.Inseparable[i]
 		for _, nodes := range set.Paths {
-			list = append(list, way{nodes: nodesText(nodes), share: set.Share, set: i + 1, of: len(set.Paths)})
+			list = append(list, way{nodes: nodesText(nodes), share: set.Share, set: i + 1, paths: len(set.Paths)})
 		}
 	}
 	for i := range list[:min(len(list), maxWays)] {
@@ -94,5 +94,5 @@ var ways = series("flow_path", "One point per window and path of a busy flow tha
 		{FieldSpec{"set", Int, "", "number of the set, from 1 on, of paths that digests do not distinguish; absent for paths that are known"},
 			func(x *way) (Field, bool) { return Field{Int: int64(x.set)}, x.set > 0 }},
 		{FieldSpec{"set_paths", Int, "", "paths of this set; one that is alone in its set may be used or not"},
-			func(x *way) (Field, bool) { return Field{Int: int64(x.of)}, x.set > 0 }},
+			func(x *way) (Field, bool) { return Field{Int: int64(x.paths)}, x.set > 0 }},
 	}).revised()

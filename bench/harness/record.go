@@ -110,7 +110,7 @@ func Show(w io.Writer, title string, v any, print func(io.Writer) error) error {
 	if !ok {
 		return print(w)
 	}
-	t, err := of(title, v)
+	t, err := tabulate(title, v)
 	if err != nil {
 		return err
 	}
@@ -125,8 +125,8 @@ func (r *Recorder) Add(list ...Table) {
 	}
 }
 
-// of makes a table of the JSON of a value.
-func of(title string, v any) (Table, error) {
+// tabulate makes a table of the JSON of a value.
+func tabulate(title string, v any) (Table, error) {
 	t := Table{Title: title, Columns: []string{"figure", "value"}}
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -60,7 +60,7 @@ func share(right, other int) float64 {
 // plainNetwork is the ways of all ports, as traces find them over routes that switches choose by salted hashes.
 type plainNetwork struct {
 	list     []steer.WayLoss
-	of       [][]int32 // links of each way
+	crossed  [][]int32 // links of each way
 	links    []stamp.Link
 	switches []int32 // links between switches
 	mean     float64 // packets of a way in a cycle, such that links between switches have plainPackets in the mean
@@ -98,11 +98,11 @@ func newPlainNetwork(seed uint64) (*plainNetwork, error) {
 			}
 		}
 	}
-	p.links, p.of, _ = stamp.Links(ways, stamp.ByInterface)
+	p.links, p.crossed, _ = stamp.Links(ways, stamp.ByInterface)
 	crossed := make([]int, len(p.links))
-	for i := range p.of {
-		for k, l := range p.of[i] {
-			if k > 0 && k < len(p.of[i])-1 { // the first and the last are to hosts
+	for i := range p.crossed {
+		for k, l := range p.crossed[i] {
+			if k > 0 && k < len(p.crossed[i])-1 { // the first and the last are to hosts
 				crossed[l]++
 			}
 		}
@@ -136,7 +136,7 @@ func (p *plainNetwork) run(rng *rand.Rand, packets float64, lossy int, ratio flo
 	for c := range cycles {
 		for i := range list {
 			pass := 1.0
-			for _, l := range p.of[i] {
+			for _, l := range p.crossed[i] {
 				pass *= 1 - rate[l]
 			}
 			for sent[i] += packets; sent[i] >= 1; sent[i]-- {

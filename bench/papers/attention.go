@@ -174,7 +174,7 @@ func newCycles(fabric string, size, covers int, hosts bool, seed uint64) (*cycle
 type attentionRow struct {
 	name   string
 	o      solve.Options
-	took   []time.Duration
+	times  []time.Duration
 	cost   float64
 	least  float64 // cost of the exact method in the same cycles
 	proven int
@@ -213,7 +213,7 @@ func (c *cycles) table(ctx context.Context, w io.Writer, percent int, o Options,
 				}
 				fastest = min(fastest, time.Since(start))
 			}
-			r.took = append(r.took, fastest)
+			r.times = append(r.times, fastest)
 			cost, err := c.check(some, choice)
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", c.name, r.name, err)
@@ -230,12 +230,12 @@ func (c *cycles) table(ctx context.Context, w io.Writer, percent int, o Options,
 			}
 		}
 	}
-	*ours = append(*ours, rows[0].took...)
+	*ours = append(*ours, rows[0].times...)
 	for _, r := range rows {
-		n := len(r.took)
-		slices.Sort(r.took)
+		n := len(r.times)
+		slices.Sort(r.times)
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d %%\t%s\t%d\t%d\t%.1f %%\t%.1f %%\t%.2f\t%.2f\t%.2f\t\n", c.name, c.switches, len(c.traces), percent,
-			r.name, n, r.proven, 100*r.cost/all/float64(n), 100*(r.cost/r.least-1), ms(r.took[n/2]), ms(r.took[(99*n+99)/100-1]), ms(r.took[n-1]))
+			r.name, n, r.proven, 100*r.cost/all/float64(n), 100*(r.cost/r.least-1), ms(r.times[n/2]), ms(r.times[(99*n+99)/100-1]), ms(r.times[n-1]))
 	}
 	return nil
 }

@@ -112,8 +112,8 @@ func networks(dir string) (nets []*topo.Graph, err error) {
 
 // planned is one method on one network.
 type planned struct {
-	stats orchestrate.Stats
-	took  time.Duration
+	stats    orchestrate.Stats
+	duration time.Duration
 }
 
 func run(ctx context.Context, p *orchestrate.Problem, o solve.Options, limit time.Duration) (planned, error) {
@@ -446,7 +446,7 @@ func gaps(rows []planned) (mean, sd, most float64, proven int) {
 func times(rows []planned) (ms [3]float64) {
 	var list []time.Duration
 	for _, r := range rows {
-		list = append(list, r.took)
+		list = append(list, r.duration)
 	}
 	slices.Sort(list)
 	for k, at := range []int{len(list) / 2, len(list) * 99 / 100, len(list) - 1} {

@@ -151,8 +151,8 @@ func parseRates(s string) (out []float64, err error) {
 
 // UDPResult is the results of all receivers in all rounds.
 type UDPResult struct {
-	Rounds []result `json:"rounds"`
-	of     *UDP
+	Rounds   []result `json:"rounds"`
+	settings *UDP
 }
 
 // result is the result of one receiver in one round.
@@ -219,7 +219,7 @@ func newLoad(o *UDP) (traffic.Datagrams, error) {
 
 // Print writes medians as a table.
 func (r *UDPResult) Print(w io.Writer) error {
-	o := r.of
+	o := r.settings
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "receiver\twithout loss /s\tCPU\t")
 	for _, f := range o.floods {

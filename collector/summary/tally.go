@@ -131,7 +131,7 @@ func (t *Tally) Fill(s *Summary, most int) {
 type exporterTotals struct {
 	most    int
 	window  uint64 // number of the last one
-	of      map[inference.ExporterKey]*exporterTotal
+	totals  map[inference.ExporterKey]*exporterTotal
 	other   Exporter
 	folded  uint64 // exporters in other
 	unread  uint64 // of these, those that sent no readable report
@@ -144,7 +144,7 @@ type exporterTotal struct {
 }
 
 func newExporterTotals(most int) exporterTotals {
-	return exporterTotals{most: most, of: map[inference.ExporterKey]*exporterTotal{}}
+	return exporterTotals{most: most, totals: map[inference.ExporterKey]*exporterTotal{}}
 }
 
 func (t *exporterTotals) add(stats []inference.ExporterStats, refused uint64) {
@@ -152,19 +152,19 @@ func (t *exporterTotals) add(stats []inference.ExporterStats, refused uint64) {
 	t.refused = refused
 	for i := range stats {
 		e := &stats[i]
-		s := t.of[e.ExporterKey]
+		s := t.totals[e.ExporterKey]
 		if s == nil {
 			s = &exporterTotal{Exporter: Exporter{Address: e.Addr.String(), HWID: e.HWID}}
 			if node := e.Node; !e.Nameless {
 				s.NodeID = &node
 			}
-			t.of[e.ExporterKey] = s
+			t.totals[e.ExporterKey] = s
 		}
 		s.window = t.window
 		s.add(&Exporter{Sequenced: e.Sequenced, Reports: e.Reports, Lost: e.Lost, Duplicated: e.Duplicated, Reordered: e.Reordered,
 			Late: e.Late, Down: e.Down, Restarts: e.Restarts, Malformed: e.Malformed})
 	}
-	if len(t.of) > t.most {
+	if len(t.totals) > t.most {
 		t.fold()
 	}
 }
@@ -172,21 +172,21 @@ func (t *exporterTotals) add(stats []inference.ExporterStats, refused uint64) {
 // fold makes room: a quarter of the places, as far as the tracker has forgotten as many.
 func (t *exporterTotals) fold() {
 	var gone []inference.ExporterKey
-	for k, s := range t.of {
+	for k, s := range t.totals {
 		if s.window < t.window {
 			gone = append(gone, k)
 		}
 	}
 	slices.SortFunc(gone, func(a, b inference.ExporterKey) int {
-		return cmp.Or(cmp.Compare(t.of[a].window, t.of[b].window), a.Compare(b))
+		return cmp.Or(cmp.Compare(t.totals[a].window, t.totals[b].window), a.Compare(b))
 	})
-	for _, k := range gone[:min(len(gone), len(t.of)-t.most+t.most/4)] {
-		t.other.add(&t.of[k].Exporter)
+	for _, k := range gone[:min(len(gone), len(t.totals)-t.most+t.most/4)] {
+		t.other.add(&t.totals[k].Exporter)
 		t.folded++
-		if t.of[k].unread() {
+		if t.totals[k].unread() {
 			t.unread++
 		}
-		delete(t.of, k)
+		delete(t.totals, k)
 	}
 }
 
@@ -216,7 +216,7 @@ func (s *Exporter) node() int64 {
 // lost returns the loss of all exporters.
 func (t *exporterTotals) lost() int64 {
 	lost := t.other.Lost
-	for _, s := range t.of {
+	for _, s := range t.totals {
 		lost += s.Lost
 	}
 	return lost
@@ -224,7 +224,7 @@ func (t *exporterTotals) lost() int64 {
 
 // known returns how many reports of the exporter at an address were read in ended windows.
 func (t *exporterTotals) known(a decode.Addr) (n uint64) {
-	for k, s := range t.of {
+	for k, s := range t.totals {
 		if k.Addr == a {
 			n += s.Reports
 		}
@@ -240,8 +240,8 @@ const (
 
 // list returns the exporters with the most reports, in order, and the sum of the others, nil if there are none.
 func (t *exporterTotals) list() ([]Exporter, *OtherExporters) {
-	out := make([]Exporter, 0, len(t.of))
-	for _, s := range t.of {
+	out := make([]Exporter, 0, len(t.totals))
+	for _, s := range t.totals {
 		out = append(out, s.Exporter)
 	}
 	byName := func(a, b Exporter) int {

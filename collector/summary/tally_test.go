@@ -24,8 +24,8 @@ func TestExporterTotals(t *testing.T) {
 			lost += e.Lost
 		}
 		totals.add(stats, uint64(window))
-		if len(totals.of) > most {
-			t.Fatalf("window %d: totals of %d exporters", window, len(totals.of))
+		if len(totals.totals) > most {
+			t.Fatalf("window %d: totals of %d exporters", window, len(totals.totals))
 		}
 	}
 	list, other := totals.list()

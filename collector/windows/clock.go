@@ -137,7 +137,7 @@ func (e *Ends) endWall(cut windowCut) {
 		e.Pipeline.Gather(cut.label)
 	}
 	next, label := e.clock.open()
-	e.end(pipeline.End{Label: cut.label, Wall: cut.at.wall, Steady: e.clock.steady(), Next: next, NextLabel: label}, cut.took, func(w *sink.Window, p *window.Partial) {
+	e.end(pipeline.End{Label: cut.label, Wall: cut.at.wall, Steady: e.clock.steady(), Next: next, NextLabel: label}, cut.duration, func(w *sink.Window, p *window.Partial) {
 		w.Run = &sink.Run{Boot: e.Boot, Version: e.Version, Start: e.run.UnixNano(), Reports: p.Reports, Held: cut.kind == heldWindow}
 		whole, revision, err := e.corrections.add(cut.label, p)
 		e.clock.forget(e.corrections.trim(e.clock.floor))

@@ -48,10 +48,10 @@ const (
 
 // windowCut is the end of a window.
 type windowCut struct {
-	label int64
-	kind  windowKind
-	took  time.Duration // monotonic
-	at    reading
+	label    int64
+	kind     windowKind
+	duration time.Duration // monotonic
+	at       reading
 }
 
 // newWallClock begins with the first window. Labels up to now may have been used by an earlier run of the collector.
@@ -159,7 +159,7 @@ func (k *wallClock) keep(end int64) (label int64, kind windowKind) {
 }
 
 func (k *wallClock) cut(label int64) windowCut {
-	c := windowCut{took: time.Duration(k.last.mono - k.opened), at: k.last}
+	c := windowCut{duration: time.Duration(k.last.mono - k.opened), at: k.last}
 	c.label, c.kind = k.keep(label)
 	k.latest, k.held, k.fresh = max(k.latest, c.label), c.kind == heldWindow, false
 	k.opened, k.lead = k.last.mono, 0

@@ -54,8 +54,8 @@ func (r *clockRun) look() {
 func (r *clockRun) check(cut windowCut) {
 	r.t.Helper()
 	length := r.k.length
-	if took := r.now.mono - r.began; int64(cut.took) != took || took < length/2 || took > length+length/2+int64(r.late)+1000 {
-		r.t.Fatalf("a window of %v took %v, as it says %v", time.Duration(length), time.Duration(took), cut.took)
+	if took := r.now.mono - r.began; int64(cut.duration) != took || took < length/2 || took > length+length/2+int64(r.late)+1000 {
+		r.t.Fatalf("a window of %v took %v, as it says %v", time.Duration(length), time.Duration(took), cut.duration)
 	}
 	if cut.label%length != 0 {
 		r.t.Fatalf("label %d is no multiple of %d", cut.label, length)
@@ -77,7 +77,7 @@ func (r *clockRun) check(cut windowCut) {
 			r.t.Fatalf("label %d is held, the latest is %d", cut.label, latest)
 		}
 	}
-	r.parts[cut.label] += int64(cut.took)
+	r.parts[cut.label] += int64(cut.duration)
 	r.cuts = append(r.cuts, cut)
 	r.began = r.now.mono
 }
@@ -220,7 +220,7 @@ func TestWallClockLate(t *testing.T) {
 		now.wall += n
 		began := k.opened
 		step, cut, due := k.look(now)
-		if step != 0 || !due || cut.kind != freshWindow || int64(cut.took) != now.mono-began || i > 0 && cut.label != want {
+		if step != 0 || !due || cut.kind != freshWindow || int64(cut.duration) != now.mono-began || i > 0 && cut.label != want {
 			t.Fatalf("window %d: %+v, want the label %d", i, cut, want)
 		}
 		want = cut.label + int64(ten)
@@ -299,7 +299,7 @@ func TestWallClockWhole(t *testing.T) {
 			r.now.wall += n
 			if _, cut, due := r.k.look(r.now); due {
 				labels = append(labels, cut.label)
-				if cut.kind != freshWindow || int64(cut.took) > int64(ten)+2000 {
+				if cut.kind != freshWindow || int64(cut.duration) > int64(ten)+2000 {
 					t.Errorf("phase %d: %+v", phase, cut)
 				}
 			}
@@ -326,7 +326,7 @@ func TestWallClockWholeSteps(t *testing.T) {
 		for end := r.now.mono + int64(2*time.Minute); r.now.mono < end; {
 			if _, cut, due := r.k.look(r.now); due {
 				ended++
-				if cut.label%int64(ten) != 0 || int64(cut.took) > int64(ten)*3/2+2000 {
+				if cut.label%int64(ten) != 0 || int64(cut.duration) > int64(ten)*3/2+2000 {
 					t.Errorf("step %v: %+v", step, cut)
 				}
 			}

@@ -5,7 +5,7 @@ import "slices"
 // deviation is one thing that a dialect can do otherwise than the specifications, by the name that settings have for it.
 type deviation struct {
 	name, about string
-	of          func(p *Profile) *bool
+	flag        func(p *Profile) *bool
 }
 
 // deviations are all of them.
@@ -43,6 +43,6 @@ func (p *Profile) Deviate(name string, on bool) (ok bool) {
 	if i < 0 {
 		return false
 	}
-	*deviations[i].of(p) = on
+	*deviations[i].flag(p) = on
 	return true
 }

@@ -63,7 +63,7 @@ type sender struct {
 	unread           uint64 // ever
 	dropped          uint64 // of those, in no statistics
 	part             bool   // not every such frame was counted
-	taken            int64  // time of the last sample
+	sampled          int64  // time of the last sample
 	first, last      int64  // times of the samples
 	seen             int64  // time of the last frame
 	touched          int64  // when a step last found new ones, by its own time: captures are read long after they were made
@@ -216,7 +216,7 @@ func (w *Watch) Add(x Sample) {
 	if s.own != nil {
 		gap = apartAgainst
 	}
-	if len(s.samples) >= freely && x.Time < s.taken+gap {
+	if len(s.samples) >= freely && x.Time < s.sampled+gap {
 		return
 	}
 	s.looked++
@@ -224,7 +224,7 @@ func (w *Watch) Add(x Sample) {
 		s.innocent++
 		return
 	}
-	s.taken = max(s.taken, x.Time)
+	s.sampled = max(s.sampled, x.Time)
 	if len(s.samples) == 0 {
 		s.first, s.last = x.Time, x.Time
 	}
@@ -280,7 +280,7 @@ func (w *Watch) makeRoom(time int64) bool {
 // beginRound begins a round whose samples are gathered after a rest.
 func (s *sender) beginRound(rest int64) {
 	s.samples, s.looked, s.innocent, s.clean, s.round, s.rest = nil, 0, 0, 0, 0, rest
-	s.first, s.last, s.taken = 0, 0, 0
+	s.first, s.last, s.sampled = 0, 0, 0
 }
 
 // Change is a sender whose dialect changes, and the samples that were gathered, to be read with it.

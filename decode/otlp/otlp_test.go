@@ -281,8 +281,8 @@ func TestStreamMemory(t *testing.T) {
 	if _, got := read(t, d, at(9000, 700), now+700e9); got.Refused[decode.NoRoom] != 0 {
 		t.Errorf("silent streams made no room: %+v", got)
 	}
-	if d.streams.used != streamBytes || len(d.streams.of) != 1 {
-		t.Errorf("%d bytes of %d streams", d.streams.used, len(d.streams.of))
+	if d.streams.used != streamBytes || len(d.streams.byKey) != 1 {
+		t.Errorf("%d bytes of %d streams", d.streams.used, len(d.streams.byKey))
 	}
 }
 

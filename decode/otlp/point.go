@@ -261,7 +261,7 @@ func (d *Decoder) emit(r *Rule, name []byte, at *place) decode.Reason {
 	}
 	key := d.key.Words(uint64(at.node), d.hash(0, name), d.hashOf(d.attrs[d.own:]), d.owner^uint64(p.kind))
 	if d.ahead {
-		d.lookAt(d.streams.of[key])
+		d.lookAt(d.streams.byKey[key])
 		return 0
 	}
 	s := d.streams.find(key, d.time)

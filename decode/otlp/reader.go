@@ -106,7 +106,7 @@ func New(cfg Config) *Decoder {
 	}
 	return &Decoder{
 		cfg: cfg, rules: rules{cfg.Rules, map[string][]*Rule{}}, key: decode.NewHashKey(cfg.Seed), ports: map[portKey]*port{},
-		streams: streams{most: cfg.MemoryBytes, of: map[uint64]*stream{}}, unread: map[string]*Unread{},
+		streams: streams{most: cfg.MemoryBytes, byKey: map[uint64]*stream{}}, unread: map[string]*Unread{},
 	}
 }
 
@@ -168,7 +168,7 @@ func (d *Decoder) metric(m message) {
 			name = at.data[f.from:f.to]
 		}
 	}
-	found := d.rules.of(name)
+	found := d.rules.find(name)
 	unread, why := 0, ""
 	for f := (field{}); m.next(&f); {
 		k, ok := parts[metric][f.num]

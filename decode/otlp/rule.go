@@ -176,8 +176,8 @@ type rules struct {
 	known map[string][]*Rule
 }
 
-// of returns the rules for a metric, in the order of the list.
-func (x *rules) of(name []byte) (found []*Rule) {
+// find returns the rules for a metric, in the order of the list.
+func (x *rules) find(name []byte) (found []*Rule) {
 	if found, ok := x.known[string(name)]; ok {
 		return found
 	}

@@ -41,20 +41,20 @@ const (
 // streams are the last points of streams, in bounded memory.
 type streams struct {
 	most, used int64 // bytes
-	of         map[uint64]*stream
+	byKey      map[uint64]*stream
 	swept      int64
 }
 
 // find returns a stream, nil if there is no room for a new one. A new stream has no point.
 func (t *streams) find(key uint64, now int64) *stream {
-	if s := t.of[key]; s != nil {
+	if s := t.byKey[key]; s != nil {
 		return s
 	}
 	if !t.room(streamBytes, now) {
 		return nil
 	}
 	s := &stream{}
-	t.of[key] = s
+	t.byKey[key] = s
 	t.used += streamBytes
 	return s
 }
@@ -80,10 +80,10 @@ func (t *streams) room(n, now int64) bool {
 		return false
 	}
 	t.swept = now
-	for k, s := range t.of {
+	for k, s := range t.byKey {
 		if now-s.seen > int64(idle) {
 			t.used -= streamBytes + int64(cap(s.counts))*countBytes
-			delete(t.of, k)
+			delete(t.byKey, k)
 		}
 	}
 	return t.used+n <= t.most

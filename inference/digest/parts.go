@@ -122,7 +122,7 @@ func (p *Parts) countWhole(q *pint.Query, query int, code uint32) {
 	if t := p.plan.loads[query]; t != nil {
 		p.d.countLoad(p.x, t, code, p.r.Time)
 	} else if pool := p.plan.pools[query]; pool != nil {
-		p.x.paths.of(pool)
+		p.x.paths.assign(pool)
 		p.x.whole = q.Function.String() + " of " + q.Value
 		pool.Add(&p.x.paths.flow, 1, code, p.r.Time)
 	}
@@ -253,7 +253,7 @@ func (p *Parts) readValues(q *pint.Query, pool *aggregation.Pool, part uint64) {
 		kept, x.often = &x.frequent, q.Value
 	}
 	if pool != nil {
-		kept.of(pool)
+		kept.assign(pool)
 	}
 	d.values = d.values[:0]
 	for n := range q.Scheme.Instances() {

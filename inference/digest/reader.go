@@ -53,8 +53,8 @@ type values struct {
 	flow aggregation.Flow
 }
 
-// of makes x the sketches of a pool. Those of another pool, which belong to an earlier query, are given back.
-func (x *values) of(pool *aggregation.Pool) {
+// assign makes x the sketches of a pool. Those of another pool, which belong to an earlier query, are given back.
+func (x *values) assign(pool *aggregation.Pool) {
 	if x.pool != pool {
 		x.free()
 		x.pool = pool

@@ -204,7 +204,7 @@ func (g *Gate) close(h *Head, offset int64) (Verdict, error) {
 				v.Dropped = append(v.Dropped, e.offset)
 			}
 		}
-		c.Sources = w.sources(c.of)
+		c.Sources = w.sources(c.statedRuns)
 		past.refused = w.refused
 		past.keepPseudo(w)
 		g.noteHeard(w)

@@ -89,15 +89,15 @@ type numbered struct {
 type entry struct {
 	offset int64
 	runKey
-	seq     uint64
-	sum     uint64
-	kind    Kind
-	part    uint32
-	parts   uint32
-	reports uint64
-	raw     []uint64
-	size    int64
-	of      runKey // the run of a [Statement]; zero for all other records
+	seq       uint64
+	sum       uint64
+	kind      Kind
+	part      uint32
+	parts     uint32
+	reports   uint64
+	raw       []uint64
+	size      int64
+	statedRun runKey // the run of a [Statement]; zero for all other records
 }
 
 // own is the number of reports that the record itself stands for: a mark counts those of others.
@@ -159,7 +159,7 @@ type openWindow struct {
 func (w *openWindow) add(e entry) {
 	w.entries = append(w.entries, e)
 	w.bytes += e.size
-	if e.of != (runKey{}) {
+	if e.statedRun != (runKey{}) {
 		return // its sender has its parts beside
 	}
 	d := w.runs[e.runKey]
@@ -226,19 +226,19 @@ type Closing struct {
 	Values        [][]byte // theirs, if [Gate.AddRecord] kept them; nil for those of which there is none
 	// Unmarked, of the topic reports, are the runs of those records whose run has not marked the end of the window;
 	// zero for others.
-	Unmarked []Source
-	runs     []runKey // of the records
-	of       []runKey // of those that are statements, the run; zero for others
+	Unmarked   []Source
+	runs       []runKey // of the records
+	statedRuns []runKey // of those that are statements, the run; zero for others
 }
 
 // add lists a record, unless it is a statement for a run that has sent all of the window itself. It reports whether it
 // did.
 func (c *Closing) add(w *openWindow, e *entry, reports bool) bool {
-	if d := w.runs[e.of]; d != nil && d.complete(false) {
+	if d := w.runs[e.statedRun]; d != nil && d.complete(false) {
 		return false
 	}
 	c.Offsets, c.Reports = append(c.Offsets, e.offset), append(c.Reports, e.own())
-	c.runs, c.of = append(c.runs, e.runKey), append(c.of, e.of)
+	c.runs, c.statedRuns = append(c.runs, e.runKey), append(c.statedRuns, e.statedRun)
 	unmarked := Source{}
 	if reports && !w.runs[e.runKey].marked {
 		unmarked = Source{From: e.from, Boot: e.boot}
@@ -461,7 +461,7 @@ func (g *Gate) accept(h *Head, offset int64, size int, at int64) (Verdict, error
 	}
 	w.add(entry{
 		offset: offset, runKey: key, seq: h.Seq, sum: h.Sum, kind: h.Kind, part: h.Part, parts: h.Parts, reports: h.Reports,
-		raw: slices.Clone(h.Raw), size: int64(size), of: of,
+		raw: slices.Clone(h.Raw), size: int64(size), statedRun: of,
 	})
 	g.heads++
 	return Verdict{End: h.End, Taken: true, Dropped: dropped, Evicted: evicted}, nil

@@ -427,7 +427,7 @@ func TestGateStatesWhole(t *testing.T) {
 			{offset: 10, runKey: runKey{"a", 1}, seq: 3, sum: 4, kind: Part, part: 1, parts: 2, reports: 5, size: 6, raw: []uint64{0, 8}},
 			{offset: 11, runKey: runKey{"a", 1}, seq: 5, sum: 4, kind: Mark, reports: 9, size: 7},
 			{offset: 12, runKey: runKey{PseudoName(2), 0}, seq: 1, sum: 2, kind: Reports, reports: 3, size: 8},
-			{offset: 49, runKey: runKey{PseudoName(2), 0}, seq: 2, sum: 3, kind: Part, parts: 1, reports: 1, size: 9, of: runKey{"b", 4}},
+			{offset: 49, runKey: runKey{PseudoName(2), 0}, seq: 2, sum: 3, kind: Part, parts: 1, reports: 1, size: 9, statedRun: runKey{"b", 4}},
 		} {
 			w.add(e)
 		}
@@ -452,8 +452,8 @@ func TestGateStatesWhole(t *testing.T) {
 		"a record that is not read yet":        func(g *Gate) { g.open[0].entries[3].offset = 50 },
 		"a part beyond all":                    func(g *Gate) { g.open[0].entries[0].part = 2 },
 		"a record of no kind":                  func(g *Gate) { g.open[0].entries[2].kind = Close },
-		"a statement for a run without number": func(g *Gate) { g.open[0].entries[3].of.boot = 0 },
-		"a statement for a run without name":   func(g *Gate) { g.open[0].entries[3].of.from = "" },
+		"a statement for a run without number": func(g *Gate) { g.open[0].entries[3].statedRun.boot = 0 },
+		"a statement for a run without name":   func(g *Gate) { g.open[0].entries[3].statedRun.from = "" },
 		"a past window that is not closed":     func(g *Gate) { g.past[1].end = 101 * tick },
 		"past windows out of order":            func(g *Gate) { g.past[1].end = 98 * tick },
 		"open windows out of order":            func(g *Gate) { g.open = append(g.open, g.open[0]) },

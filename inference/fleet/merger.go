@@ -135,7 +135,7 @@ func (s *sum) merge(c *Closing) *Merged {
 	}
 	owners := map[inference.ExporterKey]owner{}
 	stated := map[runKey]map[inference.ExporterKey]bool{} // of runs with statements, the exporters in their own records
-	for _, of := range c.of {
+	for _, of := range c.statedRuns {
 		if of != (runKey{}) {
 			stated[of] = map[inference.ExporterKey]bool{}
 		}
@@ -145,8 +145,8 @@ func (s *sum) merge(c *Closing) *Merged {
 	for _, i := range c.order() {
 		at, k := c.Offsets[i], c.runs[i]
 		err := error(ErrGone)
-		if value := c.Values[i]; value != nil && c.of[i] != (runKey{}) {
-			err = s.addStatement(value, c.of[i], stated)
+		if value := c.Values[i]; value != nil && c.statedRuns[i] != (runKey{}) {
+			err = s.addStatement(value, c.statedRuns[i], stated)
 		} else if value != nil {
 			err = s.add(value)
 		}
@@ -157,8 +157,8 @@ func (s *sum) merge(c *Closing) *Merged {
 			}
 			continue
 		}
-		if c.of[i] != (runKey{}) {
-			k = c.of[i]
+		if c.statedRuns[i] != (runKey{}) {
+			k = c.statedRuns[i]
 		}
 		if k.from != from {
 			bound, own, from = add(bound, own), 0, k.from
@@ -170,13 +170,13 @@ func (s *sum) merge(c *Closing) *Merged {
 			if p, ok := owners[e.ExporterKey]; !ok || cmp.Or(cmp.Compare(p.last, o.last), cmp.Compare(p.reports, o.reports)) < 0 {
 				owners[e.ExporterKey] = o
 			}
-			if has := stated[k]; has != nil && c.of[i] == (runKey{}) {
+			if has := stated[k]; has != nil && c.statedRuns[i] == (runKey{}) {
 				has[e.ExporterKey] = true
 			}
 		}
 		switch {
 		case s.cross == nil:
-		case c.of[i] != (runKey{}):
+		case c.statedRuns[i] != (runKey{}):
 			s.cross.AddStatement(k.name(), s.one)
 		default:
 			s.cross.Add(k.name(), s.one)
@@ -203,7 +203,7 @@ func (c *Closing) order() []int {
 		list[i] = i
 	}
 	slices.SortStableFunc(list, func(i, j int) int {
-		a, b := c.of[i] != (runKey{}), c.of[j] != (runKey{})
+		a, b := c.statedRuns[i] != (runKey{}), c.statedRuns[j] != (runKey{})
 		switch {
 		case a == b:
 			return 0
@@ -298,7 +298,7 @@ func (r *Rebuild) Add(rec *Record) error {
 	r.values[rec.Offset] = append([]byte{}, rec.Value...)
 	r.entries = append(r.entries, entry{
 		offset: rec.Offset, runKey: runKey{h.From, h.Boot}, seq: h.Seq, kind: h.Kind, part: h.Part, parts: h.Parts, reports: h.Reports, size: int64(len(rec.Value)),
-		of: of,
+		statedRun: of,
 	})
 	return nil
 }
@@ -326,7 +326,7 @@ func (r *Rebuild) Merged() (*Merged, error) {
 	if empty := r.past.first == r.past.closed && first != math.MaxInt64; first != r.past.first && !empty {
 		return nil, fmt.Errorf("window to %d, which began at offset %d of the log: %w", r.past.end, r.past.first, ErrGone)
 	}
-	c.Sources = w.sources(c.of)
+	c.Sources = w.sources(c.statedRuns)
 	late := map[string]bool{}
 	for i := range r.entries {
 		if e := &r.entries[i]; e.offset >= r.past.closed {

@@ -118,7 +118,7 @@ func (g *Gate) code(c *state.Coder) {
 // states reports whether a window that is open has statements for runs.
 func (g *Gate) states() bool {
 	return slices.ContainsFunc(g.open, func(w *openWindow) bool {
-		return slices.ContainsFunc(w.entries, func(e entry) bool { return e.of != (runKey{}) })
+		return slices.ContainsFunc(w.entries, func(e entry) bool { return e.statedRun != (runKey{}) })
 	})
 }
 
@@ -174,9 +174,9 @@ func (e *entry) code(c *state.Coder, version uint8) {
 	codeOffset(c, "size", &e.size)
 	state.List(c, "raw", MaxSlices, 1, &e.raw, func(n *uint64, c *state.Coder) { state.Uint(c, "raw", n) })
 	if version >= 2 {
-		c.Text("record", MaxName, &e.of.from)
-		state.Uint(c, "record", &e.of.boot)
-		c.Check("record", (e.of.from == "") == (e.of.boot == 0))
+		c.Text("record", MaxName, &e.statedRun.from)
+		state.Uint(c, "record", &e.statedRun.boot)
+		c.Check("record", (e.statedRun.from == "") == (e.statedRun.boot == 0))
 	}
 	c.Check("record", e.kind == Part && e.parts > e.part || e.kind == Mark || e.kind == Reports)
 }

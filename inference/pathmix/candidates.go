@@ -117,9 +117,9 @@ func (w *walk) mark() {
 	for h := range w.good {
 		weights, mean, variance := w.m.support(w.e, h, w.weight), 0.0, 0.0
 		for i := range w.e.single[h] {
-			x := w.weight[w.e.single[h][i].of] * math.Exp2(-w.m.bits)
+			x := w.weight[w.e.single[h][i].number] * math.Exp2(-w.m.bits)
 			mean += x
-			variance += x * w.weight[w.e.single[h][i].of]
+			variance += x * w.weight[w.e.single[h][i].number]
 		}
 		w.good[h] = make([]bool, len(weights))
 		for u, n := range weights {
@@ -306,7 +306,7 @@ func (w *walk) visit(h int, u uint16, before []uint64, weight float64) {
 	for _, i := range w.ends[h] {
 		j := e.wrote[h][i]
 		if x := &e.multi[j]; w.sums[j] != x.want {
-			set[x.of>>6] &^= 1 << (x.of & 63)
+			set[x.number>>6] &^= 1 << (x.number & 63)
 		}
 	}
 	for i, s := range set {

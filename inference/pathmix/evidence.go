@@ -20,7 +20,7 @@ type part struct {
 	packet  pint.Packet
 	writers uint64
 	want    uint32
-	of      int32 // packet
+	number  int32 // packet
 }
 
 // evidence holds the evidence of the digests of packets with the same number of hops.
@@ -71,7 +71,7 @@ func (m *Model) read(digests []Digest, k int) *evidence {
 		var parts [8]part
 		for inst := range s.Instances() {
 			p := s.Packet(d.ID, inst)
-			x := part{packet: p, writers: s.Writers(&p, k), want: s.Part(d.Value, inst), of: int32(e.n)}
+			x := part{packet: p, writers: s.Writers(&p, k), want: s.Part(d.Value, inst), number: int32(e.n)}
 			if x.writers == 0 {
 				impossible = impossible || x.want != 0
 				continue
@@ -127,7 +127,7 @@ func (m *Model) support(e *evidence, h int, weight []float64) []float64 {
 		m.config.Scheme.Values(values[:len(m.nodes)], &x.packet, x.packet.Role(x.writers, h+1), m.nodes)
 		one := 1.0
 		if weight != nil {
-			one = weight[x.of]
+			one = weight[x.number]
 		}
 		for u, v := range values[:len(m.nodes)] {
 			if v == x.want {
@@ -148,7 +148,7 @@ func (m *Model) at(e *evidence, h int, u uint16) *cell {
 	for i := range e.single[h] {
 		x := &e.single[h][i]
 		if s.Value(&x.packet, x.packet.Role(x.writers, h+1), id) != x.want {
-			c.agree[x.of>>6] &^= 1 << (x.of & 63)
+			c.agree[x.number>>6] &^= 1 << (x.number & 63)
 		}
 	}
 	for i, j := range e.wrote[h] {

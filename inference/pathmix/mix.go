@@ -228,7 +228,7 @@ func (s *solver) blur(path []uint16, unknown uint64) *column {
 	for h, u := range path {
 		if unknown>>h&1 != 0 {
 			for i := range e.single[h] {
-				touched[e.single[h][i].of]++
+				touched[e.single[h][i].number]++
 			}
 			continue
 		}
@@ -245,9 +245,9 @@ func (s *solver) blur(path []uint16, unknown uint64) *column {
 	}
 	for j := range e.multi {
 		if x := &e.multi[j]; x.writers&unknown != 0 {
-			touched[x.of]++
+			touched[x.number]++
 		} else if sums[j] != x.want {
-			set[x.of>>6] &^= 1 << (x.of & 63)
+			set[x.number>>6] &^= 1 << (x.number & 63)
 		}
 	}
 	c := &column{path: path, unknown: unknown, packets: listed(set), price: s.price - math.Log(m.config.Unmodelled)}

@@ -75,9 +75,9 @@ func (t *Tracer) Deviation(f *Flow, dst []uint32) (d deviation, ok bool) {
 	return d, true
 }
 
-// taken is how many digests have to agree with a path for it to be one that the flow took until then. Not all of its
+// agreeing is the number of digests that have to agree with a path for it to be one that the flow took until then. Not all of its
 // hops need be confirmed.
-const taken = 48
+const agreeing = 48
 
 // withstands reports whether digests of the hops in which another path differs agree with the published path more often
 // than by chance. Then packets take that one as well, or some digests are wrong.
@@ -126,7 +126,7 @@ func (t *Tracer) deviated(f *Flow, l *digestLog, x *loose) (Event, bool) {
 	e := Decoded
 	if old := f.paths[0]; old != 0 {
 		e = Changed
-		if r := t.slab.get(old); r[recState]&unsettled != 0 && r[recDigests] < taken {
+		if r := t.slab.get(old); r[recState]&unsettled != 0 && r[recDigests] < agreeing {
 			e = Revised
 			t.slab.drop(old)
 			copy(f.paths[:], f.paths[1:])
@@ -252,7 +252,7 @@ func (t *Tracer) contrary(f *Flow, p packet, hops int) Event {
 				t.experience.contradicted++
 			}
 			t.opposed(f, r, p.id, p.digest)
-			if enough = 2 * opposes; r[recDigests] >= taken {
+			if enough = 2 * opposes; r[recDigests] >= agreeing {
 				enough = 8 * opposes
 			}
 			if r.balance() >= enough {

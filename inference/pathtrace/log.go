@@ -12,15 +12,15 @@ import (
 // is certain. A contradicted path is weighed with them again, and the log counts how often each hop has confirmed the
 // path.
 type digestLog struct {
-	ring   []packet
-	oldest int
-	hops   int
-	owner  uint32               // reference of the path that the counts belong to
-	taken  uint32               // digests that came so far
-	next   uint32               // at how many of them deviations from the map are looked for again
-	since  uint32               // digests that agreed since the path was published
-	counts [pint.MaxHops]uint16 // digests that agree with the path of the flow and that the hop wrote into
-	shared []uint64             // the last of these that several hops wrote: which ones
+	ring    []packet
+	oldest  int
+	hops    int
+	owner   uint32               // reference of the path that the counts belong to
+	digests uint32               // digests that came so far
+	next    uint32               // at how many of them deviations from the map are looked for again
+	since   uint32               // digests that agreed since the path was published
+	counts  [pint.MaxHops]uint16 // digests that agree with the path of the flow and that the hop wrote into
+	shared  []uint64             // the last of these that several hops wrote: which ones
 }
 
 // maxShared is how many digests of several writers are counted.
@@ -83,7 +83,7 @@ func (l *digestLog) add(p packet) bool {
 			return false
 		}
 	}
-	l.taken += min(1, ^l.taken)
+	l.digests += min(1, ^l.digests)
 	if len(l.ring) < cap(l.ring) {
 		l.ring = append(l.ring, p)
 		return true

@@ -57,7 +57,7 @@ type part struct {
 // deviates finds a path that need not be the map's, in the kept digests of a flow whose digests contradict it.
 func (t *Tracer) deviates(f *Flow, l *digestLog) (e Event, ok bool) {
 	m := t.m
-	if len(m.Nodes) > maxLoose || l.taken < l.next {
+	if len(m.Nodes) > maxLoose || l.digests < l.next {
 		return 0, false
 	}
 	cost := uint64(l.hops * (len(m.Nodes) + len(m.Peers)) / 2) // of a turn
@@ -68,7 +68,7 @@ func (t *Tracer) deviates(f *Flow, l *digestLog) (e Event, ok bool) {
 	if t.spent+cost > looseWork*uint64(m.Config.Work)*digests+1024*cost {
 		return 0, false
 	}
-	l.next = l.taken + max(2, l.taken/4)
+	l.next = l.digests + max(2, l.digests/4)
 	x := &t.loose
 	x.begin(m, l)
 	wrong, turns := t.settleLoose(f, x)

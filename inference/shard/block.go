@@ -50,7 +50,7 @@ type slab struct {
 	freed  uint32 // first free block
 	half   uint32 // first free half of a block in use
 	live   int    // hops
-	taken  int    // halves in use
+	halves int    // halves in use
 }
 
 func newSlab(n int) slab {
@@ -58,7 +58,7 @@ func newSlab(n int) slab {
 }
 
 // room is the number of free halves.
-func (s *slab) room() int { return 2*(len(s.blocks)-1) - s.taken }
+func (s *slab) room() int { return 2*(len(s.blocks)-1) - s.halves }
 
 // at returns the hop of a block or a half.
 func (s *slab) at(b uint32) *head { return &s.brief(b).head }
@@ -95,7 +95,7 @@ func (s *slab) allocate(k inference.HopKey) uint32 {
 		return 0
 	}
 	s.live++
-	s.taken++
+	s.halves++
 	*s.brief(b) = half{head: head{node: k.Node, egress: k.EgressIf}}
 	return b
 }
@@ -122,12 +122,12 @@ func (s *slab) release(b uint32) {
 func (s *slab) give(b uint32) {
 	switch {
 	case b&whole != 0:
-		s.taken -= 2
+		s.halves -= 2
 	case s.at(b^1).strikes == freed:
-		s.taken--
+		s.halves--
 		s.unlist(b ^ 1)
 	default:
-		s.taken--
+		s.halves--
 		s.list(b)
 		return
 	}
@@ -164,12 +164,12 @@ func (s *slab) grow(b uint32) uint32 {
 	to := b &^ 1
 	if s.at(b^1).strikes == freed {
 		s.unlist(b ^ 1)
-		s.taken++
+		s.halves++
 	} else {
 		if to = s.freeBlock(); to == 0 {
 			return 0
 		}
-		s.taken += 2
+		s.halves += 2
 		s.give(b)
 	}
 	s.blocks[to/2].head = h
@@ -181,7 +181,7 @@ func (s *slab) shrink(b uint32, t *tail.Brief) uint32 {
 	b &^= whole
 	s.brief(b).latency = *t
 	s.list(b + 1)
-	s.taken--
+	s.halves--
 	return b
 }
 

@@ -68,8 +68,8 @@ func TestSlab(t *testing.T) {
 				}
 			}
 		}
-		if s.live != len(held) || s.taken != len(held)+wholes {
-			t.Fatalf("%d hops in %d halves, want %d in %d", s.live, s.taken, len(held), len(held)+wholes)
+		if s.live != len(held) || s.halves != len(held)+wholes {
+			t.Fatalf("%d hops in %d halves, want %d in %d", s.live, s.halves, len(held), len(held)+wholes)
 		}
 	}
 	if grown < 100 || moved < 50 || shrunk < 100 {
@@ -121,8 +121,8 @@ func TestGrowth(t *testing.T) {
 		}
 		st := s.Stats()
 		t.Logf("%d hops: %d in halves, %d in whole blocks, %+v, %+v", hops, halves, wholes, st, s.SketchStates())
-		if halves+2*wholes != s.slab.taken || halves == 0 || wholes == 0 {
-			t.Errorf("%d halves and %d whole blocks, %d halves in use", halves, wholes, s.slab.taken)
+		if halves+2*wholes != s.slab.halves || halves == 0 || wholes == 0 {
+			t.Errorf("%d halves and %d whole blocks, %d halves in use", halves, wholes, s.slab.halves)
 		}
 		if st.EvictedPressure == 0 || s.stats.Unsketched != 0 || st.UsedBytes > st.MemoryBytes {
 			t.Errorf("%+v", st)

@@ -443,7 +443,7 @@ func (s *State) Stats() Stats {
 	st.Flows, st.Capacity, st.Hops = t.Entries, t.Capacity, len(s.hops.keys)-1
 	st.EvictedIdle, st.EvictedPressure = st.EvictedIdle+t.Idle, st.EvictedPressure+t.Pressure
 	st.MemoryBytes = int64(s.flows.Bytes()) + int64(len(s.slab.blocks))*int64(unsafe.Sizeof(block{}))
-	st.UsedBytes = int64(st.Flows)*int64(unsafe.Sizeof(entry{})+indexBytes) + int64(s.slab.taken)*int64(unsafe.Sizeof(half{}))
+	st.UsedBytes = int64(st.Flows)*int64(unsafe.Sizeof(entry{})+indexBytes) + int64(s.slab.halves)*int64(unsafe.Sizeof(half{}))
 	st.Unsketched += s.top.missed
 	st.OtherHops = s.hops.folded + s.hops.open.other + s.hops.open.set.folded
 	st.Digests = s.digests.Stats()

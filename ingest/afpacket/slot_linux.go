@@ -17,11 +17,11 @@ type slot struct {
 
 	frames, bytes, truncated atomic.Uint64 // handed over
 
-	mu             sync.Mutex // guards the rest; the worker alone changes ring
-	ring           *ring      // nil while none is open
-	index          int        // of the device that it is open on
-	taken, dropped uint64     // by the kernel's filter; of those, lost
-	problem        string
+	mu                sync.Mutex // guards the rest; the worker alone changes ring
+	ring              *ring      // nil while none is open
+	index             int        // of the device that it is open on
+	accepted, dropped uint64     // by the kernel's filter; of those, lost
+	problem           string
 }
 
 // up installs a ring, which is read from now on.
@@ -42,7 +42,7 @@ func (k *slot) down(problem string) {
 func (k *slot) count() {
 	if k.ring != nil {
 		taken, dropped := k.ring.statistics()
-		k.taken += taken
+		k.accepted += taken
 		k.dropped += dropped
 	}
 }
@@ -60,7 +60,7 @@ func (k *slot) waiting() uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.count()
-	return k.taken - k.dropped - min(k.frames.Load(), k.taken-k.dropped)
+	return k.accepted - k.dropped - min(k.frames.Load(), k.accepted-k.dropped)
 }
 
 // close releases the ring. Frames that it still holds are lost.
@@ -71,7 +71,7 @@ func (k *slot) close() error {
 		return nil
 	}
 	k.count()
-	k.dropped = max(k.dropped, k.taken-min(k.frames.Load(), k.taken))
+	k.dropped = max(k.dropped, k.accepted-min(k.frames.Load(), k.accepted))
 	err := k.ring.close()
 	k.ring, k.index = nil, 0
 	return err

@@ -188,7 +188,7 @@ func (r *reader) taken() (n uint64) {
 		for _, k := range g.slots {
 			k.mu.Lock()
 			k.count()
-			n += k.taken
+			n += k.accepted
 			k.mu.Unlock()
 		}
 	}

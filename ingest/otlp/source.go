@@ -43,12 +43,12 @@ type Source struct {
 
 // request waits for the worker.
 type request struct {
-	data   []byte
-	src    netip.AddrPort
-	at     time.Time
-	answer ingest.Answer
-	taken  atomic.Bool // by the worker, or given up
-	done   chan struct{}
+	data    []byte
+	src     netip.AddrPort
+	at      time.Time
+	answer  ingest.Answer
+	claimed atomic.Bool // by the worker, or given up
+	done    chan struct{}
 }
 
 // New opens the sockets. Requests are taken once Run is called.
@@ -168,7 +168,7 @@ func (s *Source) stop() {
 }
 
 func (s *Source) handle(r *request, b *ingest.Batch, handle func(worker int, b *ingest.Batch)) {
-	if !r.taken.CompareAndSwap(false, true) {
+	if !r.claimed.CompareAndSwap(false, true) {
 		return // its sender has given up
 	}
 	b.Frames = b.Frames[:1]
@@ -205,7 +205,7 @@ func (s *Source) offer(ctx context.Context, data []byte, src netip.AddrPort) (*i
 	select {
 	case <-r.done:
 	case <-ctx.Done():
-		if r.taken.CompareAndSwap(false, true) {
+		if r.claimed.CompareAndSwap(false, true) {
 			s.busy.Add(1)
 			return nil, errBusy
 		}

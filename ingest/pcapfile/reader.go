@@ -31,12 +31,12 @@ func Known(link uint16) bool {
 
 // Reader reads the frames of one capture. It is for one goroutine, except Progress.
 type Reader struct {
-	name   string
-	src    io.Reader
-	under  *failing // what is decompressed; nil for a plain file
-	closes []io.Closer
-	size   int64
-	taken  atomic.Int64 // bytes read from the file, compressed where it is
+	name      string
+	src       io.Reader
+	under     *failing // what is decompressed; nil for a plain file
+	closes    []io.Closer
+	size      int64
+	bytesRead atomic.Int64 // bytes read from the file, compressed where it is
 
 	// buf[pos:end] is what was read and not yet parsed; base is the capture's offset of buf[0]. The parser sets need
 	// when it wants more than that, and skip when it wants to see nothing of the next bytes.
@@ -95,7 +95,7 @@ func newReader(src io.Reader, name string) (*Reader, error) {
 
 // start finds out what src holds and reads the header.
 func (r *Reader) start(src io.Reader) error {
-	r.src = &counting{r: src, n: &r.taken}
+	r.src = &counting{r: src, n: &r.bytesRead}
 	r.buf = make([]byte, bufferBytes)
 	if err := r.header(4); err != nil {
 		return err
@@ -177,7 +177,7 @@ func (r *Reader) ReadBatch(b *ingest.Batch, limit int) error {
 
 // Progress returns the bytes read from the file so far, and its size or 0 where it is unknown. It may be called at any time from any
 // goroutine.
-func (r *Reader) Progress() (read, size int64) { return r.taken.Load(), r.size }
+func (r *Reader) Progress() (read, size int64) { return r.bytesRead.Load(), r.size }
 
 // Close releases the file. Frames that were handed out must not be used any more.
 func (r *Reader) Close() error {

@@ -305,9 +305,9 @@ func TestMayNap(t *testing.T) {
 		a, b int
 		want bool
 	}{{0, 0, true}, {quarter, 138, true}, {quarter + 1, 0, false}, {0, 139, false}, {quarter + 1, 139, false}} {
-		a.taken, b.taken = tt.a, tt.b
-		if got := w.mayNap(); got != tt.want || a.taken+b.taken != 0 {
-			t.Errorf("mayNap after %d and %d datagrams = %v, want %v; %d are left counted", tt.a, tt.b, got, tt.want, a.taken+b.taken)
+		a.received, b.received = tt.a, tt.b
+		if got := w.mayNap(); got != tt.want || a.received+b.received != 0 {
+			t.Errorf("mayNap after %d and %d datagrams = %v, want %v; %d are left counted", tt.a, tt.b, got, tt.want, a.received+b.received)
 		}
 	}
 }

@@ -15,12 +15,12 @@ import (
 
 // socket is one member of the SO_REUSEPORT group of an address. One worker reads it.
 type socket struct {
-	fd      int
-	addr    netip.AddrPort
-	granted int // receive buffer in the unit of the configuration, half of what the kernel counts
-	taken   int // datagrams since the worker's last nap
-	only    ingest.Kind
-	count   counters
+	fd       int
+	addr     netip.AddrPort
+	granted  int // receive buffer in the unit of the configuration, half of what the kernel counts
+	received int // datagrams since the worker's last nap
+	only     ingest.Kind
+	count    counters
 	ingest.Place
 }
 

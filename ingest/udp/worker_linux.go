@@ -66,8 +66,8 @@ func (w *worker) run(c *ingest.Crew, handle func(int, *ingest.Batch)) error {
 func (w *worker) mayNap() bool {
 	ok := true
 	for _, k := range w.sockets {
-		ok = ok && k.taken <= k.granted/napShare
-		k.taken = 0
+		ok = ok && k.received <= k.granted/napShare
+		k.received = 0
 	}
 	return ok
 }
@@ -145,7 +145,7 @@ func (w *worker) receive(k *socket) (int, error) {
 	if hasDrops {
 		k.count.drops.observe(drops)
 	}
-	k.taken += n
+	k.received += n
 	k.count.add(kept, bytes, truncated, refused)
 	return n, nil
 }

@@ -158,7 +158,7 @@ func (t *target) measure(ctx context.Context, workers int, kept cache) (o outcom
 		}
 		tests = append(tests, more...)
 	}
-	slices.SortStableFunc(tests, func(a, b *test) int { return int(a.took - b.took) })
+	slices.SortStableFunc(tests, func(a, b *test) int { return int(a.duration - b.duration) })
 	o.Total = len(mutants)
 	for i, how := range fates(ctx, t.pkg, tests, len(mutants), workers) {
 		if how != "" {
@@ -208,7 +208,7 @@ func fate(ctx context.Context, tests []*test, mutant int) string {
 	for _, x := range tests {
 		if x.reaches[mutant] {
 			how = survives
-			if out := x.run(ctx, mutant, 5*x.took+5*time.Second); out != nil {
+			if out := x.run(ctx, mutant, 5*x.duration+5*time.Second); out != nil {
 				return ""
 			}
 		}
@@ -222,9 +222,9 @@ type suite struct{ dir, binary, reached string }
 // test is a test of a suite, with what a run without any mutant shows.
 type test struct {
 	*suite
-	pattern string // of -test.run
-	took    time.Duration
-	reaches map[int]bool
+	pattern  string // of -test.run
+	duration time.Duration
+	reaches  map[int]bool
 }
 
 // tests runs the tests that some patterns of -test.run name, which spaces separate. A pattern with a slash names parts
@@ -253,7 +253,7 @@ func (s *suite) tests(ctx context.Context, patterns string) (list []*test, err e
 			if out := x.run(ctx, 0, 10*time.Minute); out != nil {
 				return nil, fmt.Errorf("%s fails without any mutant:\n%s", name, out)
 			}
-			x.took = time.Since(began)
+			x.duration = time.Since(began)
 			reached, err := os.ReadFile(s.reached)
 			if err != nil {
 				return nil, err

@@ -19,7 +19,7 @@ var targets = []target{
 	{"./planner/orchestrate", `Check.*|check.*|readShares`, `TestCheck|TestWalks|TestInvalid|TestFamilies/orchestrate|TestCorruptions/orchestrate`, "./planner"},
 	{"./planner/querymix", `Check.*|check.*|hashName|PlannedQuery\.floor|Plan\.priceBound`, `TestCheck|TestWalks|TestInvalid|TestFamilies/quer|TestCorruptions/quer`, "./planner"},
 	{"./planner/schedule", `Check.*|check.*|readTimes`, `TestCheck|TestWalks|TestInvalid|TestFamilies/schedule|TestCorruptions/schedule`, "./planner"},
-	{"./planner/control", `(Controller|device|keep|Plan|Network|asked)\..*|rested|changes|with|without|same|ranked|elements|urgent|needed|taken|union|sameList`, `Test[^EBROC]|TestRef|TestBudget|TestCap|TestOper`, ""},
+	{"./planner/control", `(Controller|device|keep|Plan|Network|asked)\..*|rested|changes|with|without|same|ranked|elements|urgent|needed|afterSteps|union|sameList`, `Test[^EBROC]|TestRef|TestBudget|TestCap|TestOper`, ""},
 	// Without Config.Memory and Config.NumbersMemory, which size what is taken and change nothing.
 	{"./inference/sequence", `[^C].*|Config\.[^MN].*`, `Test[^CSW] TestCopies$ TestCopiesAllocate TestConfig TestS[it] TestSequence$ TestWait`, ""},
 	{"./inference/cause", `(Grouper|Alone|problem|savings)\..*|Cause\.(saves|later|show|updateEvidence|count|rests)|both|tidy|between|byElement|addHops`, `Test[^RS]|TestS[^t]`, ""},

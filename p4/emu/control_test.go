@@ -251,7 +251,7 @@ func TestPlansReadBack(t *testing.T) {
 	if answers[2].Errors != nil || !slices.ContainsFunc(answers[3].Errors, func(err error) bool { return errors.Is(err, p4.ErrFull) }) {
 		t.Errorf("errors %v, then %v", answers[2].Errors, answers[3].Errors)
 	}
-	if x := &n.switches[0].plans; x.Of(7) == nil || x.Of(20) == nil || x.Of(21) != nil || *x.Stamp != 7 {
+	if x := &n.switches[0].plans; x.Plan(7) == nil || x.Plan(20) == nil || x.Plan(21) != nil || *x.Stamp != 7 {
 		t.Errorf("held %+v", x)
 	}
 }

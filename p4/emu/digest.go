@@ -37,7 +37,7 @@ func (n *Network) holdEverywhere(p *pint.Plan) error {
 	next := func(x *pintplan.HeldPlans) pintplan.HeldPlans {
 		kept := (*pintplan.HeldPlan)(nil)
 		if x.Stamp != nil {
-			kept = x.Of(*x.Stamp)
+			kept = x.Plan(*x.Stamp)
 		}
 		return pintplan.HeldPlans{Held: [pintplan.Plans]*pintplan.HeldPlan{h, kept}, Stamp: &epoch}
 	}
@@ -77,7 +77,7 @@ func (p *packet) packetID() uint32 { return crc32.ChecksumIEEE(p.buf[p.l4:]) }
 // packet without an epoch goes on without a digest.
 func (n *Network) stampEpoch(p *packet, d *device) {
 	x := &d.plans
-	if x.Stamp == nil || x.Of(*x.Stamp) == nil {
+	if x.Stamp == nil || x.Plan(*x.Stamp) == nil {
 		n.control.stats.unstamped++
 		return
 	}
@@ -92,7 +92,7 @@ func (n *Network) writeDigest(p *packet, d *device, h *Hop, last bool) {
 	if !p.stamped {
 		return
 	}
-	plan := d.plans.Of(p.epoch)
+	plan := d.plans.Plan(p.epoch)
 	if plan == nil {
 		n.control.stats.foreign++
 		p.missed = true

@@ -387,7 +387,7 @@ func TestPlanBeyondTables(t *testing.T) {
 	if err := n.SetPlan(next); !errors.Is(err, p4.ErrInvalid) {
 		t.Errorf("%v, want %v", err, p4.ErrInvalid)
 	}
-	if x := &n.switches[0].plans; x.Of(8) != nil || x.Of(7) == nil || *x.Stamp != 7 {
+	if x := &n.switches[0].plans; x.Plan(8) != nil || x.Plan(7) == nil || *x.Stamp != 7 {
 		t.Error("a plan that was refused is there")
 	}
 	n.cfg.MaxHops = 8
@@ -407,7 +407,7 @@ func (n *Network) SetPlan(p *pint.Plan) error {
 		return fmt.Errorf("set plan: %w", err)
 	}
 	for i := range n.switches {
-		if n.switches[i].plans.Of(p.Epoch) != nil {
+		if n.switches[i].plans.Plan(p.Epoch) != nil {
 			return fmt.Errorf("set plan: switch %s holds another plan of epoch %d", n.graph.NodeName(i), p.Epoch)
 		}
 	}

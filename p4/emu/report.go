@@ -262,7 +262,7 @@ func (n *Network) report20(p *packet, d *device, s *subject, hw int) {
 	g, head := &d.groups[hw], n.header(p, d, s, hw)
 	if s.digest {
 		digest := p.reportedDigest()
-		head.Digest, head.DigestBits = &digest, d.plans.Of(p.epoch).Bits
+		head.Digest, head.DigestBits = &digest, d.plans.Plan(p.epoch).Bits
 	}
 	from, length := n.inner(p, head.Inner == telemetry.InnerEthernet)
 	length = (length + 3) &^ 3

@@ -53,12 +53,12 @@ type basis struct {
 	probing *Probing
 	list    []planner.Probe
 	probes  []probe.Probe      // of all agents
-	of      map[string][]int32 // by agent, the probes that it sends or takes back
+	byAgent map[string][]int32 // by agent, the probes that it sends or takes back
 	err     error
 }
 
 func newBasis(b *Probing, list []planner.Probe) *basis {
-	x := &basis{probing: b, list: list, of: map[string][]int32{}}
+	x := &basis{probing: b, list: list, byAgent: map[string][]int32{}}
 	var bad planner.Errors
 	for k := range list {
 		q, err := probe.New(&list[k], b.slot(list, k))
@@ -69,9 +69,9 @@ func newBasis(b *Probing, list []planner.Probe) *basis {
 		q.To = b.Addresses[q.Collector]
 		n := int32(len(x.probes))
 		x.probes = append(x.probes, q)
-		x.of[q.Agent] = append(x.of[q.Agent], n)
+		x.byAgent[q.Agent] = append(x.byAgent[q.Agent], n)
 		if q.Collector != q.Agent {
-			x.of[q.Collector] = append(x.of[q.Collector], n)
+			x.byAgent[q.Collector] = append(x.byAgent[q.Collector], n)
 		}
 	}
 	x.err = bad.Join()
@@ -88,7 +88,7 @@ type compiled struct {
 // probingNetwork holds the way in which the probes of a network's plans are sent. A plan on its way from earlier
 // networks has probes of these, which are sent as before.
 type probingNetwork struct {
-	of      *control.Network
+	network *control.Network
 	probing *Probing
 }
 
@@ -97,7 +97,7 @@ const mostNetworks = 4
 
 // compiledPlan is a compiled plan. Parts in common with the plan before are shared, and never written to again.
 type compiledPlan struct {
-	of       *control.Plan
+	plan     *control.Plan
 	basis    *basis
 	detailed []bool      // by probe of the basis
 	empty    *probe.Plan // of an agent without probes
@@ -151,7 +151,7 @@ func (c *compiled) kept(p *control.Plan, n *control.Network) (slots map[string]p
 // probingOf is that of a network, or of the last one where it is long gone.
 func (c *compiled) probingOf(n *control.Network) *Probing {
 	for _, x := range c.networks {
-		if x.of == n {
+		if x.network == n {
 			return x.probing
 		}
 	}
@@ -159,7 +159,7 @@ func (c *compiled) probingOf(n *control.Network) *Probing {
 }
 
 func (c *compiled) plan(p *control.Plan) *compiledPlan {
-	if k := slices.IndexFunc(c.last, func(x *compiledPlan) bool { return x.of == p }); k >= 0 {
+	if k := slices.IndexFunc(c.last, func(x *compiledPlan) bool { return x.plan == p }); k >= 0 {
 		return c.last[k]
 	}
 	x := c.compile(p)
@@ -172,7 +172,7 @@ func (c *compiled) plan(p *control.Plan) *compiledPlan {
 
 // compile makes the parts of a plan. Agents whose probes look as closely as before keep theirs.
 func (c *compiled) compile(p *control.Plan) *compiledPlan {
-	x := &compiledPlan{of: p}
+	x := &compiledPlan{plan: p}
 	probing := c.probingOf(p.Network)
 	var before *compiledPlan
 	if n := len(c.last); n > 0 && c.last[n-1].basis.suits(probing, p.Probes) {
@@ -189,9 +189,9 @@ func (c *compiled) compile(p *control.Plan) *compiledPlan {
 		x.detailed[k] = p.IsDetailed(b.probes[k].ID)
 	}
 	differs := func(n int32) bool { return before == nil || before.detailed[n] != x.detailed[n] }
-	x.parts = make(map[string]*part, len(b.of))
-	parts := make([]part, len(b.of))
-	for name, list := range b.of {
+	x.parts = make(map[string]*part, len(b.byAgent))
+	parts := make([]part, len(b.byAgent))
+	for name, list := range b.byAgent {
 		y := &parts[len(x.parts)]
 		x.parts[name] = y
 		y.plan = head

@@ -56,14 +56,14 @@ func (x *Info) encode(e *p4.Entry, action bool) (*p4pb.Entity, error) {
 	} else {
 		m.Metadata = nil
 	}
-	made.of.TableEntry, made.entity.Entity = m, &made.of
+	made.table.TableEntry, made.entity.Entity = m, &made.table
 	return &made.entity, nil
 }
 
 // encoded is all of an entry that each has one of: thousands of them are made at once.
 type encoded struct {
 	entity p4pb.Entity
-	of     p4pb.Entity_TableEntry
+	table  p4pb.Entity_TableEntry
 	m      p4pb.TableEntry
 	action p4pb.TableAction
 	what   p4pb.TableAction_Action

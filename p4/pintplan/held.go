@@ -22,8 +22,8 @@ type HeldPlans struct {
 	Stamp *uint8 // epoch; nil for none
 }
 
-// Of returns the plan of an epoch, or nil if the switch does not hold it.
-func (x *HeldPlans) Of(epoch uint8) *HeldPlan {
+// Plan returns the plan of an epoch, or nil if the switch does not hold it.
+func (x *HeldPlans) Plan(epoch uint8) *HeldPlan {
 	for _, h := range x.Held {
 		if h != nil && h.epoch == epoch {
 			return h

@@ -21,8 +21,8 @@ func NewKeys(secrets [][]byte) *Keys {
 	return k
 }
 
-// of is the digest of parts, one behind the other, by the key at a place.
-func (k *Keys) of(place int, parts ...[]byte) []byte {
+// mac is the digest of parts, one behind the other, by the key at a place.
+func (k *Keys) mac(place int, parts ...[]byte) []byte {
 	m := k.macs[place]
 	m.Reset()
 	for _, p := range parts {
@@ -34,14 +34,14 @@ func (k *Keys) of(place int, parts ...[]byte) []byte {
 // Sign writes the digest of an authenticated packet into its place.
 func (k *Keys) Sign(packet []byte, place int) {
 	const at = signedLen - macLen
-	copy(packet[at:signedLen], k.of(place, packet[:at]))
+	copy(packet[at:signedLen], k.mac(place, packet[:at]))
 }
 
 // Verify returns the place of the key that signed a packet of at least signedLen bytes, or -1.
 func (k *Keys) Verify(packet []byte) (place int) {
 	const at = signedLen - macLen
 	for place := range k.macs {
-		if hmac.Equal(k.of(place, packet[:at]), packet[at:signedLen]) {
+		if hmac.Equal(k.mac(place, packet[:at]), packet[at:signedLen]) {
 			return place
 		}
 	}
@@ -79,7 +79,7 @@ func (k *Keys) protected(packet []byte, place int) protection {
 			p.whole = false
 		case t.Type == HMAC && len(t.Value) == macLen && !t.cut:
 			p.at = t.At
-			p.whole = p.whole && hmac.Equal(k.of(place, packet[:4], tail[:t.At]), t.Value)
+			p.whole = p.whole && hmac.Equal(k.mac(place, packet[:4], tail[:t.At]), t.Value)
 		case t.Type == HMAC:
 			p.at, p.whole = t.At, false
 		}
@@ -95,5 +95,5 @@ func (k *Keys) protected(packet []byte, place int) protection {
 // protect writes the digest over extensions into the one at a place of the tail.
 func (k *Keys) protect(packet []byte, at, place int) {
 	tail := packet[signedLen:]
-	copy(tail[at+tlvLen:at+tlvLen+macLen], k.of(place, packet[:4], tail[:at]))
+	copy(tail[at+tlvLen:at+tlvLen+macLen], k.mac(place, packet[:4], tail[:at]))
 }

@@ -39,7 +39,7 @@ type Reflector struct {
 
 	known  map[sessionKey]*list.Element // of *reflected
 	order  list.List                    // the longest silent last
-	taken  float64                      // tokens of the bucket
+	tokens float64                      // tokens of the bucket
 	filled int64
 }
 
@@ -145,12 +145,12 @@ func answered(b []byte, m Mode) bool {
 
 // pass takes a token from the bucket of answers, which is full at first.
 func (r *Reflector) pass(now int64) bool {
-	r.taken = max(r.taken-max(float64(now-r.filled)/1e9, 0)*r.Rate, 0)
+	r.tokens = max(r.tokens-max(float64(now-r.filled)/1e9, 0)*r.Rate, 0)
 	r.filled = now
-	if r.taken+1 > r.Rate {
+	if r.tokens+1 > r.Rate {
 		return false
 	}
-	r.taken++
+	r.tokens++
 	return true
 }
 

@@ -149,16 +149,16 @@ const mostSeen = 1024
 
 // numbers follows the numbers of a stateful reflector.
 type numbers struct {
-	known     bool
-	seq, of   uint32 // the greatest number of an answer, and the latest request that has an answer
-	base, low uint32 // of the first answer
-	twice     uint32 // requests that came to the reflector again
-	behind    int    // later requests with no greater number, in a row
-	proof     int    // of these, the ones whose numbers no reordering explains
-	seen      [mostSeen / 64]uint64
-	past      uint64 // requests that were lost on their way before the numbers began anew
-	unknown   uint32 // losses whose direction no number shows
-	next      uint32 // the first request behind those before
+	known        bool
+	seq, request uint32 // the greatest number of an answer, and the latest request that has an answer
+	base, low    uint32 // of the first answer
+	twice        uint32 // requests that came to the reflector again
+	behind       int    // later requests with no greater number, in a row
+	proof        int    // of these, the ones whose numbers no reordering explains
+	seen         [mostSeen / 64]uint64
+	past         uint64 // requests that were lost on their way before the numbers began anew
+	unknown      uint32 // losses whose direction no number shows
+	next         uint32 // the first request behind those before
 }
 
 // NewSession begins a session at request 0.
@@ -465,11 +465,11 @@ func (s *Session) number(a *Answer) {
 	}
 	if !n.known {
 		between := uint32(max(int32(a.SenderSeq-n.next), 0))
-		*n = numbers{known: true, seq: a.Seq, of: a.SenderSeq, base: a.Seq, low: a.SenderSeq, past: n.past, unknown: n.unknown + between}
+		*n = numbers{known: true, seq: a.Seq, request: a.SenderSeq, base: a.Seq, low: a.SenderSeq, past: n.past, unknown: n.unknown + between}
 		n.see(a.Seq)
 		return
 	}
-	later, greater := int32(a.SenderSeq-n.of) > 0, int32(a.Seq-n.seq) > 0
+	later, greater := int32(a.SenderSeq-n.request) > 0, int32(a.Seq-n.seq) > 0
 	switch {
 	case later && !greater:
 		n.behind++
@@ -482,7 +482,7 @@ func (s *Session) number(a *Answer) {
 	case later && int32(a.Seq-n.base-(a.SenderSeq-n.low)-n.twice) > restart: // more than the requests
 	default:
 		if later {
-			n.of, n.behind, n.proof = a.SenderSeq, 0, 0
+			n.request, n.behind, n.proof = a.SenderSeq, 0, 0
 		}
 		if greater {
 			for k := range min(a.Seq-n.seq, mostSeen) {
@@ -495,7 +495,7 @@ func (s *Session) number(a *Answer) {
 	}
 	s.Restarts++
 	n.past += uint64(n.forward())
-	n.next = n.of + 1 + uint32(max(n.behind-1, 0))
+	n.next = n.request + 1 + uint32(max(n.behind-1, 0))
 	n.known = false
 	s.number(a)
 }
@@ -513,7 +513,7 @@ func (n *numbers) see(seq uint32) (old bool) {
 
 // forward is how many requests were lost since the numbers began: the reflector counts those that come to it. All of them go round.
 func (n *numbers) forward() uint32 {
-	asked, counted := n.of-n.low, n.seq-n.base-n.twice
+	asked, counted := n.request-n.low, n.seq-n.base-n.twice
 	return uint32(max(int32(asked-counted), 0))
 }
 
@@ -524,7 +524,7 @@ func (s *Session) direct() {
 	if !n.known {
 		return
 	}
-	unknown := uint64(n.unknown) + uint64(max(int32(s.oldest-n.of-1), 0))
+	unknown := uint64(n.unknown) + uint64(max(int32(s.oldest-n.request-1), 0))
 	directed := s.Lost - min(unknown, s.Lost)
 	s.Forward = min(n.past+uint64(n.forward()), directed)
 	s.Back = directed - s.Forward

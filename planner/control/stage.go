@@ -39,7 +39,7 @@ func (c *Controller) stage() ([]planner.Probe, int) {
 	if n >= len(steps) {
 		return now, all
 	}
-	return taken(old, now, steps[:n]), n
+	return afterSteps(old, now, steps[:n]), n
 }
 
 // whole reports whether a plan has the probes of the base plan, and is not on its way to them.
@@ -107,8 +107,8 @@ func needed(steps []planner.Step, before, after []planner.Element) (n int) {
 	return n
 }
 
-// taken gives the probes after some steps: those of the new list first.
-func taken(old, now []planner.Probe, steps []planner.Step) []planner.Probe {
+// afterSteps gives the probes after some steps: those of the new list first.
+func afterSteps(old, now []planner.Probe, steps []planner.Step) []planner.Probe {
 	done := make(map[string]planner.Op, len(steps))
 	for _, s := range steps {
 		done[s.ID] = s.Op

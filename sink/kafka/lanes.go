@@ -184,7 +184,7 @@ func (w *Writer) patience(l *lane) time.Duration {
 	}
 	w.sending.Lock()
 	defer w.sending.Unlock()
-	return max(leastPatience, slower*w.took)
+	return max(leastPatience, slower*w.roundTrip)
 }
 
 func (w *Writer) topic(k laneKey) string {
@@ -244,7 +244,7 @@ func (w *Writer) produce(ctx context.Context, topic string, partition int, label
 		w.confirm(&list[i])
 	}
 	w.sending.Lock()
-	w.took += (time.Since(began) - w.took) / 8
+	w.roundTrip += (time.Since(began) - w.roundTrip) / 8
 	w.sending.Unlock()
 	return nil
 }

@@ -48,9 +48,9 @@ type Writer struct {
 	flights context.Context // of requests; it ends with the writer
 	land    context.CancelFunc
 
-	sending sync.Mutex      // of what follows, and of doing while send runs
-	unsure  map[uint64]bool // records that were sent and not confirmed, by [record.sum]; at most maxUnsure
-	took    time.Duration   // a request with an answer, on a running average
+	sending   sync.Mutex      // of what follows, and of doing while send runs
+	unsure    map[uint64]bool // records that were sent and not confirmed, by [record.sum]; at most maxUnsure
+	roundTrip time.Duration   // a request with an answer, on a running average
 }
 
 // stats are counted for metrics.

@@ -192,8 +192,8 @@ func (r *Rules) compile() (*compiled, error) {
 	return c, errors.Join(errs...)
 }
 
-// Of returns the acknowledgement and the mute that hold at a time for a finding that began at another, or nil.
-func (r *Rules) Of(f *inference.Finding, began, now time.Time) (a *Acknowledgement, m *Mute) {
+// Match returns the acknowledgement and the mute that hold at a time for a finding that began at another, or nil.
+func (r *Rules) Match(f *inference.Finding, began, now time.Time) (a *Acknowledgement, m *Mute) {
 	key, e := Key(f), subjectOf(f)
 	for i := range r.Acknowledged {
 		if x := &r.Acknowledged[i]; x.Alert == key && !x.At.Before(began) {

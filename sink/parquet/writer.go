@@ -16,11 +16,11 @@ const maxParts = 64
 
 // writer gathers points and writes them as files. It is a [sink.Stager].
 type writer struct {
-	conf   Config
-	folder *folder
-	sets   map[string]*dataset
-	parts  map[partKey]*part
-	taken  uint64 // batches
+	conf    Config
+	folder  *folder
+	sets    map[string]*dataset
+	parts   map[partKey]*part
+	batches uint64 // batches
 
 	tries  uint64 // of files
 	passed uint64 // the last one that was written
@@ -115,7 +115,7 @@ func (w *writer) Write(ctx context.Context, b *sink.Batch) error {
 		fieldsLost += w.part(d, p.Time, now).add(p)
 	}
 	if refused == 0 || refused < len(b.Points) {
-		w.taken++
+		w.batches++
 	}
 	w.mu.Lock()
 	w.stats.Refused += uint64(refused)
@@ -182,7 +182,7 @@ func (w *writer) part(d *dataset, ns int64, now time.Time) *part {
 	key := partKey{d.name, hourOf(ns)}
 	p := w.parts[key]
 	if p == nil {
-		p = &part{table: newTable(d), hour: key.hour, first: w.taken, began: now}
+		p = &part{table: newTable(d), hour: key.hour, first: w.batches, began: now}
 		w.parts[key] = p
 	}
 	return p
@@ -285,7 +285,7 @@ func (w *writer) writeParts(ctx context.Context, due func(*part) bool) error {
 
 // Stored is the number of batches all of whose rows are in files.
 func (w *writer) Stored() uint64 {
-	n := w.taken
+	n := w.batches
 	for _, p := range w.parts {
 		n = min(n, p.first)
 	}

@@ -17,7 +17,7 @@ func (s *Server) network() *atlas.Placing {
 	if s.deps.Map != nil {
 		m = s.deps.Map()
 	}
-	return s.atlases.Of(m, seen, grew)
+	return s.atlases.Place(m, seen, grew)
 }
 
 // serveMap answers the map, which browsers keep for as long as it is the same.
@@ -100,7 +100,7 @@ func (h *history) mapValues(a *atlas.Placing, m metric, out *mapState) {
 			continue
 		}
 		list, at := out.Nodes, node
-		if d := a.Of(s.HopKey); d >= 0 {
+		if d := a.Direction(s.HopKey); d >= 0 {
 			list, at = out.Values, d
 			if own := a.End(d); own.Port != s.EgressIf && s.EgressIf != 0 {
 				if out.Egress == nil {

@@ -186,8 +186,8 @@ var hpccNotes = []string{
 
 // variant is a column of a table of slowdowns.
 type variant struct {
-	name string
-	of   *congestion.Result
+	name   string
+	result *congestion.Result
 }
 
 // slowdowns is a table of slowdowns by size, in tenths of the flows, and the quotients of the 95th percentiles to those
@@ -208,17 +208,17 @@ func (b *bench) slowdowns(title, workload string, variants []variant) table {
 	const parts = 10
 	for k := range parts {
 		low, high := congestion.SizeAt(workload, float64(100*k/parts)), congestion.SizeAt(workload, float64(100*(k+1)/parts))
-		first := pick(variants[0].of, low, high, congestion.Completion.Slowdown)
+		first := pick(variants[0].result, low, high, congestion.Completion.Slowdown)
 		row := []any{fmt.Sprintf("%d to %d", 100*k/parts, 100*(k+1)/parts), high, len(first)}
 		if len(first) == 0 {
 			continue
 		}
 		for _, v := range variants {
-			list := pick(v.of, low, high, congestion.Completion.Slowdown)
+			list := pick(v.result, low, high, congestion.Completion.Slowdown)
 			row = append(row, percentile(0.5)(list), percentile(0.95)(list), percentile(0.99)(list))
 		}
 		for i, v := range variants[1:] {
-			value, drawn := ratios(pick(v.of, low, high, congestion.Completion.Slowdown), first, percentile(0.95), b.bootstrap(uint64(16*k+i)))
+			value, drawn := ratios(pick(v.result, low, high, congestion.Completion.Slowdown), first, percentile(0.95), b.bootstrap(uint64(16*k+i)))
 			row = append(row, within(value, drawn))
 			sums[i] += value / parts
 			for n, x := range drawn {
@@ -227,7 +227,7 @@ func (b *bench) slowdowns(title, workload string, variants []variant) table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	last := []any{"mean of tenths", "", len(variants[0].of.Done)}
+	last := []any{"mean of tenths", "", len(variants[0].result.Done)}
 	for range variants {
 		last = append(last, "", "", "")
 	}

@@ -13,11 +13,11 @@ type leaving struct {
 	session uint32
 	kept    *inside // INT, which the sink node took out
 
-	room       uint16
-	gone, come uint64 // sums of words that leave the packet, and of those that come
-	grown      uint16
-	hadINT     bool
-	complement bool // the block has one
+	room           uint16
+	removed, added uint64 // sums of words that leave the packet, and of those that come
+	grown          uint16
+	hadINT         bool
+	complement     bool // the block has one
 }
 
 // words16 is the sum of the 16-bit words of b.
@@ -46,7 +46,7 @@ func (e *leaving) run(port uint16, track *instructions) {
 	}
 	ipLen := p.ipLen()
 	if e.hadINT = p.hasINT(); e.hadINT {
-		e.gone = sum(p.shim, p.head)
+		e.removed = sum(p.shim, p.head)
 	}
 	if track != nil && ipLen+16 <= e.room {
 		e.insert(track)
@@ -71,9 +71,9 @@ func (e *leaving) run(port uint16, track *instructions) {
 		e.cloned, e.session = true, uint32(q[2].Uint64())
 	}
 	if p.hasINT() {
-		e.come += sum(p.shim, p.head)
+		e.added += sum(p.shim, p.head)
 	}
-	p.settle(e.gone, e.come, e.grown, e.complement)
+	p.settle(e.removed, e.added, e.grown, e.complement)
 }
 
 // turn reports whether the queue of a port is due for a report.
@@ -100,7 +100,7 @@ func (e *leaving) insert(track *instructions) {
 	if track.byPort && p.udp != nil {
 		p.shim[0] |= 1 << 2
 		put(p.shim, 2, get(p.udp, 2))
-		e.gone, e.come = uint64(get(p.udp, 2)), markPort
+		e.removed, e.added = uint64(get(p.udp, 2)), markPort
 		put(p.udp, 2, markPort)
 		return
 	}
@@ -134,7 +134,7 @@ func (e *leaving) push(ipLen uint16, sink bool) {
 		p.head[3]--
 		p.shim[1] += words
 		e.grown += bytes
-		e.come += words16(block)
+		e.added += words16(block)
 		p.block, e.complement = block, complement
 	}
 }
@@ -144,13 +144,13 @@ func (e *leaving) removeINT() {
 	p := e.p
 	e.kept = &inside{shim: p.shim, head: p.head, stack: p.stack}
 	if e.hadINT {
-		e.gone += sum(p.stack)
+		e.removed += sum(p.stack)
 	}
 	e.grown -= 4 + uint16(p.shim[1])<<2
 	if p.shim.npt() == 1 && p.udp != nil {
 		original := get(p.shim, 2)
-		e.gone += markPort
-		e.come += uint64(original)
+		e.removed += markPort
+		e.added += uint64(original)
 		put(p.udp, 2, original)
 	} else {
 		p.setDSCP(p.shim[3] >> 2)

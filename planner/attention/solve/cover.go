@@ -202,7 +202,7 @@ candidates:
 // part is a component of what is left, and its columns as those of the whole.
 type part struct {
 	cover
-	of []int32
+	columns []int32
 }
 
 // parts gives the connected components of what is left.
@@ -219,8 +219,8 @@ func (d *reducer) parts() []*part {
 		}
 		p := &part{cover: cover{start: []int32{0}}}
 		enter := func(k int32) {
-			comp[k], local[k] = int32(len(parts)), int32(len(p.of))
-			p.of = append(p.of, k)
+			comp[k], local[k] = int32(len(parts)), int32(len(p.columns))
+			p.columns = append(p.columns, k)
 			p.cost = append(p.cost, d.c.cost[k])
 			stack = append(stack, k)
 		}

@@ -35,7 +35,7 @@ func exact(c *cover, stop func() bool) (cols []int32, bound int64, nodes int) {
 		chosen, low := s.part(p)
 		bound += low
 		for _, k := range chosen {
-			cols = append(cols, p.of[k])
+			cols = append(cols, p.columns[k])
 		}
 	}
 	if s.stopped { // never dearer than a choice without search
@@ -80,7 +80,7 @@ func (s *search) solve(d *reducer, limit int64) (cost int64, cols []int32) {
 		return limit, nil
 	}
 	parts := d.parts()
-	slices.SortStableFunc(parts, func(a, b *part) int { return cmp.Compare(len(a.of), len(b.of)) })
+	slices.SortStableFunc(parts, func(a, b *part) int { return cmp.Compare(len(a.columns), len(b.columns)) })
 	relaxed := make([]*relaxation, len(parts))
 	for i, p := range parts {
 		relaxed[i] = relax(&p.cover)
@@ -97,7 +97,7 @@ func (s *search) solve(d *reducer, limit int64) (cost int64, cols []int32) {
 		}
 		cost += got
 		for _, k := range chosen {
-			cols = append(cols, p.of[k])
+			cols = append(cols, p.columns[k])
 		}
 	}
 	return cost, cols

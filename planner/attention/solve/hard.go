@@ -100,7 +100,7 @@ func (h *hard) expand(n *hardNode) []*hardNode {
 		return nil
 	}
 	q, rowOf := d.rest()
-	if len(q.of) == 0 {
+	if len(q.columns) == 0 {
 		h.offer(slices.Clone(d.taken), base)
 		return nil
 	}
@@ -124,13 +124,13 @@ func (h *hard) expand(n *hardNode) []*hardNode {
 
 // round makes a cover from shares and reduced costs.
 func (h *hard) round(taken []int32, base int64, q *part, dual *dual) {
-	by := &cover{cost: make([]int64, len(q.of)), start: q.start, col: q.col}
-	for k := range q.of {
+	by := &cover{cost: make([]int64, len(q.columns)), start: q.start, col: q.col}
+	for k := range q.columns {
 		by.cost[k] = max(dual.reduced[k], 0) + int64(float64(dual.cost[k])*(1-dual.share[k])/8) + 1
 	}
 	cols := slices.Clone(taken)
 	for _, k := range greedy(by, true) {
-		cols = append(cols, q.of[k])
+		cols = append(cols, q.columns[k])
 	}
 	h.offer(h.p.pruned(cols))
 }
@@ -141,7 +141,7 @@ func (h *hard) split(n *hardNode, bound, base int64, q *part, rowOf []int32, dua
 	fixed := slices.Clone(n.fixed)
 	var at int32 = -1
 	score := math.Inf(-1)
-	for k, whole := range q.of {
+	for k, whole := range q.columns {
 		rc := dual.reduced[k]
 		switch {
 		case rc > 0 && dual.above(rc, h.cost-base):
@@ -177,8 +177,8 @@ func (d *reducer) rest() (p *part, rowOf []int32) {
 	local := make([]int32, len(d.c.cost))
 	for k := range d.c.cost {
 		if !d.colOut[k] && d.colLen[k] > 0 {
-			local[k] = int32(len(p.of))
-			p.of = append(p.of, int32(k))
+			local[k] = int32(len(p.columns))
+			p.columns = append(p.columns, int32(k))
 			p.cost = append(p.cost, d.c.cost[k])
 		}
 	}

@@ -85,15 +85,15 @@ func (f *pairFlow) value(k int32) (v int8, open bool) {
 	return v, open
 }
 
-// taken reports whether a column is in the cover whole.
-func (f *pairFlow) taken(k int32) bool {
+// inWhole reports whether a column is in the cover whole.
+func (f *pairFlow) inWhole(k int32) bool {
 	v, _ := f.value(k)
 	return v == 2
 }
 
 // coverLong looks among the cheapest covers of the short rows for one that covers long rows as well.
 func (f *pairFlow) coverLong(c *cover) {
-	taken := f.taken
+	taken := f.inWhole
 	for i := range c.rows() {
 		row := c.row(i)
 		if len(row) == 2 || slices.ContainsFunc(row, taken) {

@@ -14,7 +14,7 @@ type Traces struct {
 	change int64   // cost of a probe that changes, in units
 	unit   float64 // units in 1
 	start  []int32 // by link, into of
-	of     []int32 // probes, ascending, each once a link
+	probes []int32 // probes, ascending, each once a link
 }
 
 // NewTraces indexes probes. Links are numbered from 0 to links-1; a probe may pass one more than once. A probe that
@@ -25,12 +25,12 @@ func NewTraces(links int, probes [][]int32, cost []float64, change float64) *Tra
 		t.cost[k] = int64(math.Round(c * t.unit))
 	}
 	t.change = int64(math.Round(change * t.unit))
-	t.start, t.of = opt.Passing(probes, links, func(l int32) int32 { return l })
+	t.start, t.probes = opt.Passing(probes, links, func(l int32) int32 { return l })
 	return t
 }
 
 // Through returns the probes that pass link l, ascending. The slice belongs to t.
-func (t *Traces) Through(l int32) []int32 { return t.of[t.start[l]:t.start[l+1]] }
+func (t *Traces) Through(l int32) []int32 { return t.probes[t.start[l]:t.start[l+1]] }
 
 // unit is the factor that makes costs whole numbers with an exact sum. Costs with more than six decimals are rounded to
 // one part in 2⁵⁰ of their sum.

@@ -47,7 +47,7 @@ type addition struct{ point, to int32 }
 func (m *model) assign(links []addition) (sol *solution, served []int32) {
 	open := make([][]*path, len(m.points))
 	for i := range m.points {
-		for _, k := range m.of[i] {
+		for _, k := range m.byPoint[i] {
 			open[i] = append(open[i], &m.paths[k])
 		}
 	}

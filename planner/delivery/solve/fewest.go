@@ -171,7 +171,7 @@ func (f *fewServers) program() *program {
 // pointRows: a point gets its whole demand over paths and added links, or is left out.
 func (f *fewServers) pointRows(l *program, i int) {
 	m := f.m
-	demand, row := m.demand[i], m.sum(m.of[i])
+	demand, row := m.demand[i], m.sum(m.byPoint[i])
 	if f.hi[f.out+i] > 0 {
 		row = append(row, term{int32(f.out + i), demand})
 	}
@@ -264,14 +264,14 @@ func (f *fewServers) serverRows(l *program) {
 func (f *fewServers) separate(l *program) (added bool) {
 	m := f.m
 	for i := range m.points {
-		for a, k := range m.of[i] {
+		for a, k := range m.byPoint[i] {
 			s := m.paths[k].server
-			if slices.ContainsFunc(m.of[i][:a], func(j int32) bool { return m.paths[j].server == s }) {
+			if slices.ContainsFunc(m.byPoint[i][:a], func(j int32) bool { return m.paths[j].server == s }) {
 				continue
 			}
 			most := min(m.demand[i], m.room[s])
 			sum, row := -most*l.x(int32(f.used)+s), []term{{int32(f.used) + s, -most}}
-			for _, j := range m.of[i][a:] {
+			for _, j := range m.byPoint[i][a:] {
 				if m.paths[j].server == s {
 					sum += l.x(j)
 					row = append(row, term{j, 1})

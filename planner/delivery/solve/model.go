@@ -19,7 +19,7 @@ type model struct {
 	unit    float64   // of costs
 	blur    float64   // total difference between weights and costs
 	paths   []path
-	of      [][]int32 // paths by point
+	byPoint [][]int32 // paths by point
 	capped  []bool    // by point: there are more paths
 	usable  int       // paths before those not needed were left out
 	pairs   int       // point and server pairs with a usable path
@@ -32,7 +32,7 @@ type model struct {
 func newModel(p *delivery.Problem, stop func() bool) *model {
 	m := &model{network: newNetwork(p), stop: stop}
 	m.demand, m.room = make([]float64, len(m.points)), make([]float64, len(m.servers))
-	m.capped, m.of, m.ways = make([]bool, len(m.points)), make([][]int32, len(m.points)), make([][]path, len(m.points))
+	m.capped, m.byPoint, m.ways = make([]bool, len(m.points)), make([][]int32, len(m.points)), make([][]path, len(m.points))
 	for i, v := range m.servers {
 		m.room[i] = p.Nodes[v].Residual()
 	}
@@ -63,7 +63,7 @@ func newModel(p *delivery.Problem, stop func() bool) *model {
 	m.unsure = m.unsure || slices.Contains(m.capped, true)
 	for k := range m.paths {
 		q := &m.paths[k]
-		m.of[q.point] = append(m.of[q.point], int32(k))
+		m.byPoint[q.point] = append(m.byPoint[q.point], int32(k))
 	}
 	return m
 }
@@ -365,7 +365,7 @@ func (m *model) floor(links bool) float64 {
 // reaches reports whether the paths of a point are wide enough for it, one by one.
 func (m *model) reaches(i int32) bool {
 	sum := 0.0
-	for _, k := range m.of[i] {
+	for _, k := range m.byPoint[i] {
 		sum += m.most(&m.paths[k])
 	}
 	return sum >= m.demand[i]-slack

@@ -127,7 +127,7 @@ func (r *realiser) columns() (list []*path) {
 		}
 	}
 	for _, i := range r.st.points {
-		for _, k := range m.of[i] {
+		for _, k := range m.byPoint[i] {
 			add(&m.paths[k])
 		}
 	}

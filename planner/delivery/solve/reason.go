@@ -138,7 +138,7 @@ func (y *reasons) rivals(i int32) string {
 	if y.users == nil {
 		y.users = map[int32][]int32{}
 		for _, j := range y.r.without {
-			for _, k := range m.of[j] {
+			for _, k := range m.byPoint[j] {
 				for _, e := range m.meeting(k) {
 					if u := y.users[e]; len(u) == 0 || u[len(u)-1] != j {
 						y.users[e] = append(u, j)
@@ -148,7 +148,7 @@ func (y *reasons) rivals(i int32) string {
 		}
 	}
 	var points []int32
-	for _, k := range m.of[i] {
+	for _, k := range m.byPoint[i] {
 		for _, e := range m.meeting(k) {
 			points = append(points, y.users[e]...)
 		}

@@ -38,7 +38,7 @@ func (m *model) served(links bool) (found choices) {
 		hi[v], cost[v] = 1, -m.cost[i]
 		t.enough -= m.cost[i]
 		t.whole = append(t.whole, int32(v))
-		for _, k := range m.of[i] {
+		for _, k := range m.byPoint[i] {
 			hi[k] = m.most(&m.paths[k])
 		}
 	}
@@ -52,7 +52,7 @@ func (m *model) served(links bool) (found choices) {
 		if hi[np+i] == 0 {
 			continue
 		}
-		row := append(m.sum(m.of[i]), term{int32(np + i), -m.demand[i]})
+		row := append(m.sum(m.byPoint[i]), term{int32(np + i), -m.demand[i]})
 		if links {
 			row = append(row, term{int32(rate + i), 1})
 			balance = append(balance, term{int32(rate + i), 1})
@@ -149,7 +149,7 @@ func (m *model) joinable(points []int32, rate func(i int32) float64, l *program)
 func (m *model) connectable(points []int32) bool {
 	var list []*path
 	for _, i := range points {
-		for _, k := range m.of[i] {
+		for _, k := range m.byPoint[i] {
 			list = append(list, &m.paths[k])
 		}
 		if !m.linkable(i) {
@@ -189,7 +189,7 @@ func (m *model) fewestLinked(out float64) int {
 	l := newProgram(make([]float64, len(f.hi)), f.hi, cost)
 	l.stop = m.stopped
 	for i := range m.points {
-		row := m.sum(m.of[i])
+		row := m.sum(m.byPoint[i])
 		if f.hi[f.out+i] > 0 {
 			row = append(row, term{int32(f.out + i), m.demand[i]})
 		}

@@ -31,8 +31,8 @@ type change struct {
 const (
 	opened uint8 = iota
 	closed
-	gave
-	took
+	released
+	accepted
 )
 
 func newPacking(p *problem) *packing {
@@ -93,7 +93,7 @@ func (s *packing) give(f, i int32) {
 	}
 	s.absent--
 	s.lost -= s.p.weight[i]
-	s.journal = append(s.journal, change{gave, f, i})
+	s.journal = append(s.journal, change{released, f, i})
 }
 
 func (s *packing) carry(f, i int32) {
@@ -105,7 +105,7 @@ func (s *packing) carry(f, i int32) {
 	s.wanted[i] = s.p.demand[i]
 	s.absent++
 	s.lost += s.p.weight[i]
-	s.journal = append(s.journal, change{took, f, i})
+	s.journal = append(s.journal, change{accepted, f, i})
 }
 
 func (s *packing) mark() { s.journal = s.journal[:0] }
@@ -121,9 +121,9 @@ func (s *packing) undoTo(n int) {
 			s.close(c.flow)
 		case closed:
 			s.open(c.flow)
-		case gave:
+		case released:
 			s.carry(c.flow, c.iface)
-		case took:
+		case accepted:
 			s.give(c.flow, c.iface)
 		}
 		s.journal = s.journal[:k]

@@ -124,7 +124,7 @@ func (s *search) ruin() {
 func (s *search) collect() {
 	s.free = s.free[:0]
 	for _, c := range s.journal {
-		if c.kind == took {
+		if c.kind == accepted {
 			s.free = append(s.free, c.iface)
 		}
 	}

@@ -253,7 +253,7 @@ func (f *Finding) state(rules *notify.Rules, now time.Time) string {
 	if err != nil {
 		return unattended
 	}
-	acknowledged, muted := rules.Of(&x, time.UnixMilli(f.StartMS), now)
+	acknowledged, muted := rules.Match(&x, time.UnixMilli(f.StartMS), now)
 	switch {
 	case muted != nil && muted.Until != "":
 		return "muted until " + names.Printable(muted.Until)

@@ -206,21 +206,21 @@ func (a *Atlas) Node(id uint32) (index int, ok bool) {
 
 // Cache keeps the atlases of the last maps. It may be used by several goroutines.
 type Cache struct {
-	mu    sync.Mutex
-	of    *Map   // of which known is
-	known *Atlas // of the topology
-	grew  uint64 // of which flows is
-	flows *Atlas // of what flows showed
+	mu     sync.Mutex
+	source *Map   // of which known is
+	known  *Atlas // of the topology
+	grew   uint64 // of which flows is
+	flows  *Atlas // of what flows showed
 }
 
-// Of returns the atlas of a topology, or where m is nil or empty of what flows showed, with what places hops on it. Grew is the number
+// Place returns the atlas of a topology, or where m is nil or empty of what flows showed, with what places hops on it. Grew is the number
 // that [Adjacency.Neighbours] gave with seen.
-func (c *Cache) Of(m *Map, seen []Neighbour, grew uint64) *Placing {
+func (c *Cache) Place(m *Map, seen []Neighbour, grew uint64) *Placing {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if m != nil && len(m.Nodes) > 0 {
-		if c.known == nil || c.of != m {
-			c.of, c.known = m, New(m, "topology")
+		if c.known == nil || c.source != m {
+			c.source, c.known = m, New(m, "topology")
 		}
 		return c.known.Place(seen)
 	}

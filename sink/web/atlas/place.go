@@ -43,8 +43,8 @@ func (a *Atlas) Place(seen []Neighbour) *Placing {
 	return p
 }
 
-// Of returns the direction that packets take after a hop, or -1 if the map has none or it is not known.
-func (p *Placing) Of(h inference.HopKey) int {
+// Direction returns the direction that packets take after a hop, or -1 if the map has none or it is not known.
+func (p *Placing) Direction(h inference.HopKey) int {
 	if h.Other {
 		return -1
 	}
@@ -93,7 +93,7 @@ func (a *Placing) Finding(f *inference.Finding) (out FindingDoc, ok bool) {
 		return out, false
 	}
 	if hop.EgressIf != 0 {
-		if d := a.Of(hop); d >= 0 {
+		if d := a.Direction(hop); d >= 0 {
 			out.Links = []int{d}
 			return out, true
 		}
@@ -113,7 +113,7 @@ func (a *Placing) link(e inference.Element) []int {
 		if h.EgressIf == 0 {
 			continue
 		}
-		if d := a.Of(h); d >= 0 && slices.Contains(all, d) {
+		if d := a.Direction(h); d >= 0 && slices.Contains(all, d) {
 			return []int{d &^ 1, d | 1}
 		}
 	}
