@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -129,9 +130,12 @@ func (f *alertFleet) pass(n int) {
 	}
 }
 
-// rule writes the file of acknowledgements and mutes.
+// rule writes the file of acknowledgements and mutes, which has some, and waits until the owner of the series follows it.
 func (f *alertFleet) rule(text string) {
 	f.t.Helper()
+	_, owner := f.newest("series", 0, fleet.Whole)
+	reads := func() int { return strings.Count(f.members[owner].logged.text(), "acknowledgements and mutes read") }
+	before := reads()
 	next := f.rules + ".next"
 	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
 		f.t.Fatal(err)
@@ -139,8 +143,8 @@ func (f *alertFleet) rule(text string) {
 	if err := os.Rename(next, f.rules); err != nil {
 		f.t.Fatal(err)
 	}
-	f.pass(3) // the next window looks at the file, and a later one follows it
-	time.Sleep(time.Second)
+	f.pass(3) // the next window has the file read, and a later one follows it
+	testkit.Until(f.t, "the owner reads the file of rules", func() bool { return reads() > before })
 	f.pass(1)
 }
 
@@ -206,7 +210,7 @@ func TestFleetAlerts(t *testing.T) {
 	f.drops = []uint32{41}
 	f.pass(45)
 	f.expect("the end of two", "[resolved drops node 40 resolved drops node 60]")
-	f.rule("{}\n")
+	f.rule("mutes: [{element: node 99}]\n")
 	f.expect("the mute ended", "[firing drops node 41]")
 	f.drops = nil
 	f.pass(45)

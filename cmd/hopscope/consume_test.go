@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -183,7 +184,7 @@ func (f *fleetTest) run(settings string, args ...string) *process {
 			_ = cmd.Wait()
 		}
 	})
-	p.log = newLogReader(f.t, stderr)
+	p.log = newLogReader(f.t, io.TeeReader(stderr, &p.logged))
 	line := p.log.wait("consuming what a fleet publishes")
 	go p.log.drain()
 	p.url, _ = line["url"].(string)
@@ -265,10 +266,11 @@ func (f *fleetTest) equal() {
 
 // process is a consumer as its own process.
 type process struct {
-	cmd *exec.Cmd
-	log *logReader
-	out strings.Builder
-	url string // of its page
+	cmd    *exec.Cmd
+	log    *logReader
+	logged lockedBuffer
+	out    strings.Builder
+	url    string // of its page
 }
 
 func (p *process) end(t *testing.T, sig syscall.Signal) {
