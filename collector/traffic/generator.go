@@ -29,7 +29,7 @@ func DefaultConfig() Config { return Config{Seed: 1, Flows: 10_000, Hops: 5, Exp
 // datagram larger than this does not fit IPv4.
 const (
 	maxFlows     = 1 << 24
-	MaxHops      = 63
+	maxHops      = 63
 	maxExporters = 1 << 16
 	maxBytes     = 65504
 )
@@ -77,7 +77,7 @@ func (c *Config) Validate() error {
 		v, min, max int
 	}{
 		{"flows", c.Flows, 1, maxFlows},
-		{"hops", c.Hops, 0, MaxHops},
+		{"hops", c.Hops, 0, maxHops},
 		{"exporters", c.Exporters, 1, min(maxExporters, c.Flows)},
 		{"bytes", c.Bytes, minBytes(c.Hops), maxBytes},
 	} {

@@ -92,7 +92,7 @@ func TestGenerator(t *testing.T) {
 		DefaultConfig(),
 		{Seed: 2, Flows: 1, Hops: 1, Exporters: 1, Bytes: minBytes(1)},
 		{Seed: 3, Flows: 7, Hops: 3, Exporters: 3, Bytes: 1460},
-		{Seed: 4, Flows: 1000, Hops: MaxHops, Exporters: 9, Bytes: minBytes(MaxHops)},
+		{Seed: 4, Flows: 1000, Hops: maxHops, Exporters: 9, Bytes: minBytes(maxHops)},
 		{Seed: 5, Flows: 100, Hops: 0, Exporters: 2, Bytes: 60},
 		{Seed: 6, Flows: 100, Hops: 0, Exporters: 2, Bytes: 200},
 		{Seed: 7, Flows: maxFlows, Hops: 5, Exporters: 1000, Bytes: 200},

@@ -22,7 +22,7 @@ const maxSecret = 64 << 10
 func Secret(what, file, env string) (secret string, err error) {
 	switch {
 	case file != "":
-		if secret, err = File(file); err != nil {
+		if secret, err = readSecret(file); err != nil {
 			return "", fmt.Errorf("%s_file: %w", what, err)
 		}
 		if secret == "" {
@@ -52,8 +52,8 @@ func unusable(what string) error {
 	return fmt.Errorf("%s: holds a line break or another character that no %s has", what, what)
 }
 
-// File returns what the file of a secret holds, without the white space around it.
-func File(path string) (string, error) {
+// readSecret returns what the file of a secret holds, without the white space around it.
+func readSecret(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err

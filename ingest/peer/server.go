@@ -15,7 +15,7 @@ const (
 // Token reads the file of a token that clients have to show, of 16 to 1,024 characters of printable ASCII. White space around it
 // is not part of it.
 func Token(path string) (string, error) {
-	t, err := File(path)
+	t, err := readSecret(path)
 	if err != nil {
 		return "", fmt.Errorf("read token: %w", err)
 	}

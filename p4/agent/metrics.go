@@ -225,7 +225,7 @@ func (a metricsOf) Collect(out chan<- prometheus.Metric) {
 	}{{startDelay, &s.Late}, {transitTime, &s.Transit}} {
 		buckets, total := map[float64]uint64{}, uint64(0)
 		for k, n := range h.t.Count {
-			if total += n; k < Buckets-1 { // the last one has no bound
+			if total += n; k < timeBuckets-1 { // the last one has no bound
 				buckets[(time.Microsecond << k).Seconds()] = total
 			}
 		}

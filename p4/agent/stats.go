@@ -8,25 +8,25 @@ import (
 	"github.com/hopscope/hopscope/p4/probe"
 )
 
-// Buckets of times, in microseconds: bucket k holds times below 2^k µs, and the last one all others.
-const Buckets = 24
+// timeBuckets of times, in microseconds: bucket k holds times below 2^k µs, and the last one all others.
+const timeBuckets = 24
 
 // times counts durations by their size. It has one writer.
 type times struct {
-	count [Buckets]atomic.Uint64
+	count [timeBuckets]atomic.Uint64
 	sum   atomic.Int64
 }
 
 // add counts d, of which what is negative is 0.
 func (t *times) add(d time.Duration) {
 	d = max(d, 0)
-	t.count[min(bits.Len64(uint64(d/time.Microsecond)), Buckets-1)].Add(1)
+	t.count[min(bits.Len64(uint64(d/time.Microsecond)), timeBuckets-1)].Add(1)
 	t.sum.Add(int64(d))
 }
 
 // TimesNow holds the counts up to now.
 type TimesNow struct {
-	Count [Buckets]uint64
+	Count [timeBuckets]uint64
 	Sum   time.Duration
 }
 

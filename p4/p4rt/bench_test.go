@@ -61,7 +61,7 @@ func BenchmarkFifty(b *testing.B) {
 				var all sync.WaitGroup
 				for _, c := range clients {
 					all.Go(func() {
-						if _, err := Reconcile(context.Background(), c, want, OwnedBy("us")); err != nil {
+						if _, err := Reconcile(context.Background(), c, want, ownedBy("us")); err != nil {
 							b.Error(err)
 						}
 					})

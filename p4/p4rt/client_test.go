@@ -35,7 +35,7 @@ func TestWriteAndRead(t *testing.T) {
 				if len(tt.Key) == 0 {
 					e.Match = nil // a default action
 				}
-				if e.Owner = "us"; tt.Name == CloneTable {
+				if e.Owner = "us"; tt.Name == cloneTable {
 					e.Match[0] = p4.Number(uint64(100 + r.IntN(100)))
 				}
 				if !keys[e.Key()] {
@@ -97,7 +97,7 @@ func TestOrder(t *testing.T) {
 	plan := p4.Entry{Table: "egress.plan", Match: []p4.Match{num(9)}, Action: "set_plan", Params: []p4.Value{p4.Uint(1), p4.Uint(0)}}
 	flow := slices.Repeat([]p4.Match{p4.Masked(0, 0)}, 5)
 	watch := p4.Entry{Table: "ingress.watch", Match: flow, Priority: 1, Action: "carry", Params: []p4.Value{p4.Uint(1), p4.Uint(9), p4.Uint(0)}}
-	session := p4.Entry{Table: CloneTable, Match: []p4.Match{num(100)}, Action: "clone", Params: []p4.Value{p4.Uint(5), p4.Uint(0)}}
+	session := p4.Entry{Table: cloneTable, Match: []p4.Match{num(100)}, Action: "clone", Params: []p4.Value{p4.Uint(5), p4.Uint(0)}}
 	list := []p4.Entry{watch, plan, session}
 	for i := range uint64(12) {
 		list = append(list, p4.Entry{Table: "egress.pint_replace", Match: []p4.Match{num(i + 1)}, Action: "at_most", Params: []p4.Value{p4.Uint(i)}})
@@ -107,7 +107,7 @@ func TestOrder(t *testing.T) {
 			size := 0
 			level := map[int]bool{}
 			for _, u := range m.GetUpdates() {
-				name := CloneTable
+				name := cloneTable
 				if x := u.GetEntity().GetTableEntry(); x != nil {
 					name = c.info.byID[x.GetTableId()].Name
 				}
@@ -126,7 +126,7 @@ func TestOrder(t *testing.T) {
 	if errs, err := c.Write(within(t), inserts(list...)); errs != nil || err != nil {
 		t.Fatal(errs, err)
 	}
-	want := []string{CloneTable, "egress.pint_replace", "egress.plan", "ingress.watch"}
+	want := []string{cloneTable, "egress.pint_replace", "egress.plan", "ingress.watch"}
 	if got := tables(); !slices.Equal(got, want) {
 		t.Errorf("written: %v", got)
 	}
@@ -369,7 +369,7 @@ func TestAnswerLost(t *testing.T) {
 		t.Errorf("%v, %v", errs, err)
 	}
 	b.Misbehave(func(f *p4rttest.Faults) { f.After = nil })
-	got, err := Reconcile(within(t), c, []p4.Entry{route(5, 1)}, OwnedBy("us"))
+	got, err := Reconcile(within(t), c, []p4.Entry{route(5, 1)}, ownedBy("us"))
 	if err != nil || got.Adopted != 1 || got.Inserted != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}

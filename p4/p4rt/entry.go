@@ -23,7 +23,7 @@ func (x *Info) encode(e *p4.Entry, action bool) (*p4pb.Entity, error) {
 	if err := t.Check(e); err != nil {
 		return nil, err
 	}
-	if e.Table == CloneTable {
+	if e.Table == cloneTable {
 		return encodeSession(e)
 	}
 	if len(t.Key) == 0 && !e.Default() {
@@ -267,8 +267,8 @@ func cloneEntity(s *p4pb.CloneSessionEntry) *p4pb.Entity {
 }
 
 func (x *Info) decodeSession(s *p4pb.CloneSessionEntry) (p4.Entry, error) {
-	e := p4.Entry{Table: CloneTable, Match: []p4.Match{p4.Number(uint64(s.GetSessionId()))}, Action: "clone"}
-	t := x.byName[CloneTable]
+	e := p4.Entry{Table: cloneTable, Match: []p4.Match{p4.Number(uint64(s.GetSessionId()))}, Action: "clone"}
+	t := x.byName[cloneTable]
 	if t == nil || len(s.GetReplicas()) != 1 || s.GetSessionId() == 0 || s.GetPacketLengthBytes() < 0 {
 		return e, badAnswer("clone session %d to %d ports, cut to %d bytes", s.GetSessionId(), len(s.GetReplicas()), s.GetPacketLengthBytes())
 	}

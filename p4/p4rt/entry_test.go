@@ -78,7 +78,7 @@ func drawEntry(r *rand.Rand, t *p4.Table) p4.Entry {
 		}
 		e.Match = append(e.Match, m)
 	}
-	if t.Name == CloneTable {
+	if t.Name == cloneTable {
 		e.Owner = ""
 		if e.Match[0].Value == p4.Uint(0) {
 			e.Match[0].Value = p4.Uint(1)
@@ -158,7 +158,7 @@ func TestEncode(t *testing.T) {
 			`table_entry:{table_id:41259479 action:{action:{action_id:21656819}}}`},
 		{p4.Entry{Table: "egress.device", Action: "set_device", Params: []p4.Value{p4.Uint(7), p4.Uint(0)}},
 			`table_entry:{table_id:38134625 is_default_action:true action:{action:{action_id:19434336 params:{param_id:1 value:"\x07"} params:{param_id:2 value:"\x00"}}}}`},
-		{p4.Entry{Table: CloneTable, Match: []p4.Match{p4.Number(100)}, Action: "clone", Params: []p4.Value{p4.Uint(5), p4.Uint(128)}},
+		{p4.Entry{Table: cloneTable, Match: []p4.Match{p4.Number(100)}, Action: "clone", Params: []p4.Value{p4.Uint(5), p4.Uint(128)}},
 			`packet_replication_engine_entry:{clone_session_entry:{session_id:100 replicas:{port:"\x05" instance:1} packet_length_bytes:128}}`},
 	} {
 		m, err := x.encode(&tt.e, true)
@@ -175,8 +175,8 @@ func TestEncode(t *testing.T) {
 	}
 	for _, e := range []p4.Entry{
 		{Table: "nowhere"}, {Table: "egress.device", Match: []p4.Match{}, Action: "set_device", Params: []p4.Value{p4.Uint(7), p4.Uint(0)}},
-		{Table: CloneTable, Action: "clone", Params: []p4.Value{p4.Uint(5), p4.Uint(128)}},
-		{Table: CloneTable, Match: []p4.Match{p4.Number(0)}, Action: "clone", Params: []p4.Value{p4.Uint(5), p4.Uint(128)}},
+		{Table: cloneTable, Action: "clone", Params: []p4.Value{p4.Uint(5), p4.Uint(128)}},
+		{Table: cloneTable, Match: []p4.Match{p4.Number(0)}, Action: "clone", Params: []p4.Value{p4.Uint(5), p4.Uint(128)}},
 		{Table: "ingress.watch", Match: flow(p4.Masked(17, 255)), Action: "NoAction"},
 	} {
 		if _, err := x.encode(&e, true); !errors.Is(err, p4.ErrInvalid) {

@@ -51,7 +51,7 @@ func TestTwoControllers(t *testing.T) {
 		t.Error(err)
 	}
 	ready(t, low)
-	got, err := Reconcile(within(t), low, []p4.Entry{route(0, 1)}, OwnedBy("us"))
+	got, err := Reconcile(within(t), low, []p4.Entry{route(0, 1)}, ownedBy("us"))
 	if err != nil || got.Adopted != 1 || got.Removed != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -171,7 +171,7 @@ func TestRestart(t *testing.T) {
 	c := ready(t, dial(t, cfg))
 	want := []p4.Entry{route(0, 1), route(1, 2)}
 	for n := range int32(3) {
-		if got, err := Reconcile(within(t), c, want, OwnedBy("us")); err != nil || got.Inserted != 2 {
+		if got, err := Reconcile(within(t), c, want, ownedBy("us")); err != nil || got.Inserted != 2 {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		b.Restart()
@@ -199,7 +199,7 @@ func TestUnloaded(t *testing.T) {
 	until(t, "it has a program", func() bool { return len(b.content("")) > 0 })
 	until(t, "it was told", func() bool { return breaks.Load() > 0 && sets.Load() > 1 })
 	ready(t, c)
-	got, err := Reconcile(within(t), c, []p4.Entry{route(0, 1)}, OwnedBy("us"))
+	got, err := Reconcile(within(t), c, []p4.Entry{route(0, 1)}, ownedBy("us"))
 	if err != nil || got.Inserted != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -218,7 +218,7 @@ func TestDropped(t *testing.T) {
 		until(t, "noticed", func() bool { return ends.Load() > n })
 		ready(t, c)
 	}
-	if got, err := Reconcile(within(t), c, []p4.Entry{route(0, 1)}, OwnedBy("us")); err != nil || got.Adopted != 1 || got.Inserted+got.Repaired+got.Removed != 0 {
+	if got, err := Reconcile(within(t), c, []p4.Entry{route(0, 1)}, ownedBy("us")); err != nil || got.Adopted != 1 || got.Inserted+got.Repaired+got.Removed != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -356,7 +356,7 @@ func TestLies(t *testing.T) {
 
 	// A switch that says that it did, and did not; and one that reads back what was never written.
 	b.Misbehave(func(f *p4rttest.Faults) { *f = p4rttest.Faults{Forget: true} })
-	if _, err := Reconcile(within(t), c, []p4.Entry{route(0, 1), route(7, 1)}, OwnedBy("us")); !errors.Is(err, errDiffers) || !strings.Contains(err.Error(), "2 entries") {
+	if _, err := Reconcile(within(t), c, []p4.Entry{route(0, 1), route(7, 1)}, ownedBy("us")); !errors.Is(err, errDiffers) || !strings.Contains(err.Error(), "2 entries") {
 		t.Errorf("%v", err)
 	}
 	b.Misbehave(func(f *p4rttest.Faults) {
@@ -367,11 +367,11 @@ func TestLies(t *testing.T) {
 			return l
 		}}
 	})
-	if _, err := Reconcile(within(t), c, []p4.Entry{route(0, 1), route(1, 1)}, OwnedBy("us")); !errors.Is(err, errDiffers) {
+	if _, err := Reconcile(within(t), c, []p4.Entry{route(0, 1), route(1, 1)}, ownedBy("us")); !errors.Is(err, errDiffers) {
 		t.Errorf("%v", err)
 	}
 	b.Misbehave(func(f *p4rttest.Faults) { *f = p4rttest.Faults{} })
-	if got, err := Reconcile(within(t), c, []p4.Entry{route(0, 1), route(7, 1)}, OwnedBy("us")); err != nil || got.Adopted != 1 || got.Inserted != 1 || got.Removed != 1 {
+	if got, err := Reconcile(within(t), c, []p4.Entry{route(0, 1), route(7, 1)}, ownedBy("us")); err != nil || got.Adopted != 1 || got.Inserted != 1 || got.Removed != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

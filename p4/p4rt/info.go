@@ -13,13 +13,13 @@ import (
 	"github.com/hopscope/hopscope/p4"
 )
 
-// CloneTable is the name of a table that programs for v1model and PSA have beside their own: the clone sessions of the
+// cloneTable is the name of a table that programs for v1model and PSA have beside their own: the clone sessions of the
 // packet replication engine. Its key is a session. Its action "clone" has the port by which clones leave, and the bytes
 // that they are cut to, 0 for whole packets.
-const CloneTable = "clone_sessions"
+const cloneTable = "clone_sessions"
 
 // cloneSessions is that table, with the ids that BMv2 has.
-var cloneSessions = p4.Table{Name: CloneTable, Size: 32767, Key: []p4.Field{{Name: "session", Bits: 15}},
+var cloneSessions = p4.Table{Name: cloneTable, Size: 32767, Key: []p4.Field{{Name: "session", Bits: 15}},
 	Actions: []p4.Action{{Name: "clone", Params: []p4.Param{{Name: "port", Bits: 32}, {Name: "most", Bits: 16}}}}}
 
 const (
@@ -96,7 +96,7 @@ func NewInfo(tables []p4.Table) (*Info, error) {
 // ones, one after the other. The last ones make the rest take effect.
 func (x *Info) ordered(names ...string) (*Info, error) {
 	y := *x
-	y.order = map[string]int{CloneTable: -1}
+	y.order = map[string]int{cloneTable: -1}
 	for i, name := range names {
 		if y.byName[name] == nil {
 			return nil, fmt.Errorf("order of tables: the program has no table %s", name)
@@ -121,7 +121,7 @@ func (x *Info) Tables() []p4.Table {
 // compile reads a p4info, and refuses impossible values.
 func compile(p *configpb.P4Info) (*Info, error) {
 	x := &Info{proto: p, byName: map[string]*tableInfo{}, byID: map[uint32]*tableInfo{}, counters: map[string]*configpb.Counter{},
-		digests: map[string]uint32{}, order: map[string]int{CloneTable: -1}}
+		digests: map[string]uint32{}, order: map[string]int{cloneTable: -1}}
 	var errs []error
 	actions := map[uint32]*configpb.Action{}
 	for _, a := range p.GetActions() {
@@ -136,7 +136,7 @@ func compile(p *configpb.P4Info) (*Info, error) {
 			continue // no controller can write to it
 		}
 		made, err := newTable(t, actions)
-		if err == nil && (x.byName[made.Name] != nil || x.byID[made.id] != nil || made.Name == CloneTable) {
+		if err == nil && (x.byName[made.Name] != nil || x.byID[made.id] != nil || made.Name == cloneTable) {
 			err = errors.New("its name or id is that of another one")
 		}
 		if err != nil {
@@ -147,7 +147,7 @@ func compile(p *configpb.P4Info) (*Info, error) {
 	}
 	if arch := p.GetPkgInfo().GetArch(); arch == "v1model" || arch == "psa" {
 		made := &tableInfo{Table: cloneSessions}
-		x.tables, x.byName[CloneTable] = append(x.tables, made), made
+		x.tables, x.byName[cloneTable] = append(x.tables, made), made
 	}
 	for _, c := range p.GetCounters() {
 		x.counters[c.GetPreamble().GetName()] = c

@@ -26,7 +26,7 @@ func TestTwins(t *testing.T) {
 	strip := func(list []p4.Table) map[string]p4.Table {
 		byName := map[string]p4.Table{}
 		for _, x := range list {
-			if x.Name == CloneTable {
+			if x.Name == cloneTable {
 				continue
 			}
 			for i := range x.Key {
@@ -173,7 +173,7 @@ func FuzzParseInfo(f *testing.F) {
 			if made.Size < 0 || made.Name == "" {
 				t.Errorf("%+v", made)
 			}
-			if len(made.Actions) == 0 || made.Name == CloneTable {
+			if len(made.Actions) == 0 || made.Name == cloneTable {
 				continue
 			}
 			e := drawEntry(rand.New(rand.NewPCG(1, 1)), &made)

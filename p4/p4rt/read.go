@@ -23,7 +23,7 @@ func (c *Client) Read(ctx context.Context, tables ...string) ([]p4.Entry, error)
 	}
 	var ask []*p4pb.Entity
 	for _, t := range which {
-		if t.Name == CloneTable {
+		if t.Name == cloneTable {
 			ask = append(ask, cloneEntity(&p4pb.CloneSessionEntry{}))
 			continue
 		}
@@ -81,7 +81,7 @@ func (c *Client) Read(ctx context.Context, tables ...string) ([]p4.Entry, error)
 
 // owned sets the owner of a clone session of this controller.
 func (c *Client) owned(e *p4.Entry) {
-	if e.Table != CloneTable || c.cfg.ownSessions == [2]uint32{} {
+	if e.Table != cloneTable || c.cfg.ownSessions == [2]uint32{} {
 		return
 	}
 	if id := uint32(e.Match[0].Value.Uint64()); id >= c.cfg.ownSessions[0] && id <= c.cfg.ownSessions[1] {

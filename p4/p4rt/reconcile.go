@@ -23,8 +23,8 @@ var ErrForeign = errors.New("another controller has an entry with this key, and 
 // errDiffers is a switch that took entries and does not have them when it is read again.
 var errDiffers = errors.New("the switch took what was written, and reads back something else")
 
-// OwnedBy returns a test for entries that were written with an owner.
-func OwnedBy(owner string) func(*p4.Entry) bool {
+// ownedBy returns a test for entries that were written with an owner.
+func ownedBy(owner string) func(*p4.Entry) bool {
 	return func(e *p4.Entry) bool { return e.Owner == owner }
 }
 

@@ -62,7 +62,7 @@ func TestReconcile(t *testing.T) {
 				list = append(list, e)
 			}
 			for second := range 2 {
-				got, err := Reconcile(within(t), in, list, OwnedBy("us"))
+				got, err := Reconcile(within(t), in, list, ownedBy("us"))
 				if err != nil {
 					t.Fatalf("%s, round %d: %+v, %v", name, round, got, err)
 				}
@@ -107,17 +107,17 @@ func TestForeign(t *testing.T) {
 		if errs, err := in.Write(within(t), inserts(theirs)); errs != nil || err != nil {
 			t.Fatal(errs, err)
 		}
-		got, err := Reconcile(within(t), in, []p4.Entry{route(0, 1), route(1, 1)}, OwnedBy("us"))
+		got, err := Reconcile(within(t), in, []p4.Entry{route(0, 1), route(1, 1)}, ownedBy("us"))
 		if !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), `"them"`) || got.Left == 0 {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 		if have, err := in.Read(within(t), theirs.Table); err != nil || len(slices.DeleteFunc(have, func(e p4.Entry) bool { return e.Default() })) != 1 {
 			t.Errorf("%s: %v, %v", name, have, err)
 		}
-		if got, err := Reconcile(within(t), in, []p4.Entry{route(0, 9)}, OwnedBy("us")); err != nil || got.Adopted != 1 {
+		if got, err := Reconcile(within(t), in, []p4.Entry{route(0, 9)}, ownedBy("us")); err != nil || got.Adopted != 1 {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
-		if _, err := Reconcile(within(t), in, []p4.Entry{route(1, 9), route(1, 8)}, OwnedBy("us")); !errors.Is(err, errTwice) {
+		if _, err := Reconcile(within(t), in, []p4.Entry{route(1, 9), route(1, 8)}, ownedBy("us")); !errors.Is(err, errTwice) {
 			t.Errorf("%s: %v", name, err)
 		}
 		// Without a word about whose entries are whose, what is there is repaired and nothing goes.
@@ -158,9 +158,9 @@ func TestReconcileAgain(t *testing.T) {
 			}
 			f.Forget = lost == 2
 		})
-		_, _ = Reconcile(within(t), c, want, OwnedBy("us")) // it may work in spite of all
+		_, _ = Reconcile(within(t), c, want, ownedBy("us")) // it may work in spite of all
 		b.Misbehave(func(f *p4rttest.Faults) { *f = p4rttest.Faults{} })
-		if _, err := Reconcile(within(t), c, want, OwnedBy("us")); err != nil {
+		if _, err := Reconcile(within(t), c, want, ownedBy("us")); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
 		if n := len(b.content("ingress.forward.forwarding4")); n != len(want)+1 {
@@ -224,7 +224,7 @@ func TestRecordedOverP4Runtime(t *testing.T) {
 			if err := c.Commit(within(t)); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Reconcile(within(t), c, want.entries, OwnedBy("us")); err != nil {
+			if _, err := Reconcile(within(t), c, want.entries, ownedBy("us")); err != nil {
 				t.Fatalf("%s, %s: %v", name, g.Name, err)
 			}
 			b.mu.Lock()
@@ -276,7 +276,7 @@ func recorded(name string, commands []string) (*replay, error) {
 		case strings.HasPrefix(c, "set_queue"):
 		case strings.HasPrefix(c, "mirroring_add"):
 			if _, err = fmt.Sscanf(c, "mirroring_add %d %d", &session, &port); err == nil {
-				x.entries = append(x.entries, p4.Entry{Table: CloneTable, Match: []p4.Match{p4.Number(session)}, Action: "clone",
+				x.entries = append(x.entries, p4.Entry{Table: cloneTable, Match: []p4.Match{p4.Number(session)}, Action: "clone",
 					Params: []p4.Value{p4.Uint(port), p4.Uint(0)}})
 			}
 			err = cmp.Or(err, s.Command(c))

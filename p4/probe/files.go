@@ -262,7 +262,7 @@ func readRoute(text string) (ports []int, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("its route is no hex: %w", err)
 	}
-	if len(b) < 8 || binary.BigEndian.Uint16(b) != srint.TypeRoute || len(b) != 2+int(b[3])+ProbeINTLen || b[3]%2 != 0 {
+	if len(b) < 8 || binary.BigEndian.Uint16(b) != srint.TypeRoute || len(b) != 2+int(b[3])+probeINTLen || b[3]%2 != 0 {
 		return nil, fmt.Errorf("its route of %d bytes is none of INT-Probe; a route of INT-path has no place for an INT header: plan with --sr=int-probe", len(b))
 	}
 	for k := 4; k < 2+int(b[3]); k += 2 {

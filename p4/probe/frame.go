@@ -25,7 +25,7 @@ const (
 	INTLen      = 4 + 12
 	PayloadLen  = 24
 	PacketLen   = packet.IPv4Len + packet.UDPLen + INTLen + PayloadLen // IP packet of a probe that passed no switch
-	ProbeINTLen = 4                                                    // EtherType and count of labels that srint writes behind a route
+	probeINTLen = 4                                                    // EtherType and count of labels that srint writes behind a route
 
 	Magic = 0x48505242 // "HPRB"
 	ttl   = 64
@@ -84,7 +84,7 @@ func NewTemplate(p *Plan, x *Probe, number uint32, e *Ends) (t Template, err err
 	if b, err = srint.AppendProbe(b[:at], x.Route); err != nil {
 		return t, err
 	}
-	b = binary.BigEndian.AppendUint16(b[:len(b)-ProbeINTLen], packet.EtherIPv4) // the route leads a packet
+	b = binary.BigEndian.AppendUint16(b[:len(b)-probeINTLen], packet.EtherIPv4) // the route leads a packet
 	l3 := len(b)
 	t.l4 = l3 + packet.IPv4Len
 	h := p.Dialect.header(p.bitmap(x), len(x.Route))

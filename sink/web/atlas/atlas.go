@@ -96,8 +96,8 @@ type Atlas struct {
 	toward map[[2]uint32][]int // directions from one node to another
 }
 
-// New lays m out and numbers its parts. Nodes that come twice, and links whose ends are not there, are left out.
-func New(m *Map, source string) *Atlas {
+// newAtlas lays m out and numbers its parts. Nodes that come twice, and links whose ends are not there, are left out.
+func newAtlas(m *Map, source string) *Atlas {
 	a := &Atlas{doc: Document{Source: source, Nodes: []nodeDoc{}, Links: []linkDoc{}}, nodes: map[uint32]int{}, exact: map[LinkEnd]int{}, toward: map[[2]uint32][]int{}}
 	switch {
 	case m == nil || len(m.Nodes) == 0:
@@ -220,12 +220,12 @@ func (c *Cache) Place(m *Map, seen []Neighbour, grew uint64) *Placing {
 	defer c.mu.Unlock()
 	if m != nil && len(m.Nodes) > 0 {
 		if c.known == nil || c.source != m {
-			c.source, c.known = m, New(m, "topology")
+			c.source, c.known = m, newAtlas(m, "topology")
 		}
 		return c.known.Place(seen)
 	}
 	if c.flows == nil || c.grew != grew {
-		c.grew, c.flows = grew, New(learned(seen), "flows")
+		c.grew, c.flows = grew, newAtlas(learned(seen), "flows")
 	}
 	return c.flows.Place(seen)
 }

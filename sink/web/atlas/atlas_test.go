@@ -10,11 +10,11 @@ import (
 
 // A map that is too large is not drawn, and what does not fit together is left out.
 func TestBounds(t *testing.T) {
-	huge := New(&Map{Nodes: make([]Node, maxNodes+1)}, "topology")
+	huge := newAtlas(&Map{Nodes: make([]Node, maxNodes+1)}, "topology")
 	if huge.doc.Problem == "" || len(huge.doc.Nodes) != 0 || len(huge.body) > 1000 {
 		t.Errorf("a map that is too large: %.200s", huge.body)
 	}
-	odd := New(&Map{Nodes: []Node{{ID: 1, Name: "a"}, {ID: 1, Name: "b"}, {ID: 2}}, Links: []Link{
+	odd := newAtlas(&Map{Nodes: []Node{{ID: 1, Name: "a"}, {ID: 1, Name: "b"}, {ID: 2}}, Links: []Link{
 		{A: LinkEnd{1, 1}, B: LinkEnd{9, 1}}, {A: LinkEnd{1, 1}, B: LinkEnd{1, 2}}, {A: LinkEnd{1, 1}, B: LinkEnd{2, 1}, Speed: math.NaN()},
 	}}, "topology")
 	if len(odd.doc.Nodes) != 2 || len(odd.doc.Links) != 1 || !json.Valid(odd.body) {
@@ -28,7 +28,7 @@ func TestPlaces(t *testing.T) {
 		{ID: 1, Placed: true, Longitude: 170, Latitude: -60}, {ID: 2, Placed: true, Longitude: -170, Latitude: -60},
 		{ID: 3, Placed: true, Longitude: 180, Latitude: -50}, {ID: 4}, {ID: 5, Placed: true, Longitude: 170, Latitude: -60}, {ID: 6},
 	}
-	a := New(&Map{Nodes: in, Links: []Link{{A: LinkEnd{1, 0}, B: LinkEnd{4, 0}}, {A: LinkEnd{4, 0}, B: LinkEnd{2, 0}}}}, "topology")
+	a := newAtlas(&Map{Nodes: in, Links: []Link{{A: LinkEnd{1, 0}, B: LinkEnd{4, 0}}, {A: LinkEnd{4, 0}, B: LinkEnd{2, 0}}}}, "topology")
 	n := a.doc.Nodes
 	if a.doc.Layout != places {
 		t.Fatalf("layout %q", a.doc.Layout)
