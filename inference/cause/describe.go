@@ -441,6 +441,7 @@ var explanations = []explanation{
 	(*around).hopOfFlow,
 	(*around).queueAhead,
 	(*around).queueOfDrops,
+	(*around).missingReports,
 	(*around).forgedDigests,
 	(*around).followsRoot,
 	(*around).sameMoment,
@@ -558,6 +559,26 @@ func (r *around) queueOfDrops(a *Alone, m Map, add adder) {
 	if f := &a.Finding; f.Kind == inference.PacketDrops && f.Element.Kind == inference.NodeElement {
 		for _, p := range r.ports[f.Element.Node] {
 			r.passes(p.Hop(), m, add, QueueAhead)
+		}
+	}
+}
+
+// missingReports adds the exporter of a switch that is silent or loses reports, where packets are in no report of that
+// switch.
+func (r *around) missingReports(a *Alone, _ Map, add adder) {
+	f := &a.Finding
+	if f.Kind != inference.PacketLoss || f.Element.Kind != inference.NodeElement && f.Element.Kind != inference.InterfaceElement {
+		return
+	}
+	for i := range r.roots {
+		x := &r.roots[i]
+		if !x.hasKind(inference.ExporterLoss, inference.ExporterSilence) || a.Born+2 < x.born || !x.lasts && a.Born > x.last+moving {
+			continue
+		}
+		for _, fit := range x.fits {
+			if e := fit.Element; e.Kind == inference.ExporterElement && !e.Nameless && e.Node == f.Element.Node {
+				add(e, Unheard)
+			}
 		}
 	}
 }

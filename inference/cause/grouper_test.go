@@ -177,7 +177,7 @@ func (s *stage) want(causes ...string) {
 
 // TestCauses goes through what is known to go together.
 func TestCauses(t *testing.T) {
-	const lat, que, dro, pat, sil, los, loo, str = "high-latency", "high-queue", "drops", "path-change", "exporter-silence", "exporter-loss", "routing-loop", "strange-digests"
+	const lat, que, dro, pat, sil, los, van, loo, str = "high-latency", "high-queue", "drops", "path-change", "exporter-silence", "exporter-loss", "packet-loss", "routing-loop", "strange-digests"
 	const f1, f2 = "flow 10.0.0.1:1 > 10.0.0.2:2 tcp", "flow 10.0.0.3:1 > 10.0.0.2:2 tcp"
 	for _, tt := range []struct {
 		name     string
@@ -194,6 +194,8 @@ func TestCauses(t *testing.T) {
 		{"a node that failed", [][2]string{{pat, "link 7–9"}, {pat, "link 7–8"}, {pat, "link 6–7"}, {sil, "exporter 10.0.0.7 node 7 hardware 0"}}, []string{"node 7: path-change 4"}},
 		{"a loop", [][2]string{{loo, "node 7"}, {loo, "node 9"}, {dro, "node 7"}, {que, "interface 7:9"}, {que, "interface 9:7"}, {lat, "interface 9:7"}}, []string{"link 7–9: routing-loop 6"}},
 		{"reports of an exporter", [][2]string{{los, "exporter 10.0.0.7 node 7 hardware 0"}, {los, "exporter 10.0.0.7 node 7 hardware 1"}}, []string{"exporter 10.0.0.7: exporter-loss 2"}},
+		{"packets that are in no report of a switch", [][2]string{{los, "exporter 10.0.0.7 node 7 hardware 1"}, {van, "node 7"}, {van, "interface 7:12"}}, []string{"exporter 10.0.0.7 node 7 hardware 1: exporter-loss 3"}},
+		{"packets that are in no report of another switch", [][2]string{{los, "exporter 10.0.0.7 node 7 hardware 1"}, {van, "node 5"}}, nil},
 		{"two switches far apart", [][2]string{{dro, "node 2"}, {lat, "interface 4:1"}, {que, "interface 8:6"}}, nil},
 		{"two faults at once", [][2]string{{lat, "interface 4:1"}, {que, "interface 4:1"}, {que, "interface 7:8"}, {lat, "interface 7:8"}},
 			[]string{"interface 4:1: high-queue 2", "interface 7:8: high-queue 2"}},

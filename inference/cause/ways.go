@@ -35,7 +35,7 @@ const (
 	QueueThird                   // a queue three links ahead
 	QueueFourth                  // a queue four links ahead
 	Follows                      // a cause elsewhere that has such consequences
-	Unheard                      // an exporter that is silent, of packets that are missing
+	Unheard                      // an exporter that is silent or loses reports, of packets that are missing
 	Behind                       // a place from which the packets come
 	WroteDigests                 // a node that may have written forged digests
 	SameMoment                   // a change of paths in the moment in which an exporter fell silent
@@ -47,7 +47,7 @@ var wayNames = [NumWays]string{
 	"link of the node", "node at the end of the link", "interface of the link", "address of the exporter", "node of the exporter", "same flow",
 	"change of paths, where flows moved", "interface on the way of a flow", "link on the way of a flow", "node on the way of a flow",
 	"queue on the way of a flow", "queue that packets come to", "queue that packets of the node come to", "queue at a neighbour", "queue two links ahead",
-	"queue three links ahead", "queue four links ahead", "cause elsewhere", "silent exporter", "place that packets come from", "node that writes forged digests",
+	"queue three links ahead", "queue four links ahead", "cause elsewhere", "exporter of missing reports", "place that packets come from", "node that writes forged digests",
 	"change of paths in the same moment",
 }
 
