@@ -330,11 +330,114 @@ func TestPacketsThatArriveAsOthers(t *testing.T) {
 	}
 }
 
+// TestIncompleteReports: where an exporter loses reports, packets that its switch does not report are no packets that arrive
+// with other identifications. A finding of such packets from before stays, since nothing shows that they are recognised.
+func TestIncompleteReports(t *testing.T) {
+	for _, before := range []int{0, 10} {
+		s, d := newFabric(1), New(DefaultConfig())
+		s.reported(d, 10)
+		s.odd, s.since = func(f *inference.FlowLoss) oddity {
+			if over(f.Path, 12, 3) {
+				return renumbered
+			}
+			return asTheyWere
+		}, 0
+		list := s.reported(d, before)
+		for range 30 {
+			w := s.window()
+			w.Exporters[2].Lost = 500
+			for _, f := range d.Step(w) {
+				if f.Kind == inference.PacketLoss || f.Kind == inference.BlackHole {
+					list = append(list, f)
+				}
+			}
+		}
+		if (len(list) > 0) != (before > 0) {
+			t.Errorf("%d windows before reports are lost: %v", before, list)
+		}
+		for _, f := range list {
+			if f.End != 0 {
+				t.Errorf("ended: %s", f.Text)
+			}
+		}
+	}
+}
+
+// TestArrivalsOfLaterWindows: packets of a flow that arrive as others can be counted in another window than the one in which
+// they are settled. Windows in which few arrive are no evidence that the flow vanishes.
+func TestArrivalsOfLaterWindows(t *testing.T) {
+	for seed := range uint64(5) {
+		s, d := newFabric(seed), New(DefaultConfig())
+		thin := slices.IndexFunc(s.flows, func(f inference.FlowLoss) bool { return over(f.Path, 12, 3) })
+		s.flows[thin].Packets = 2
+		s.reported(d, 10)
+		s.odd, s.since = func(f *inference.FlowLoss) oddity {
+			if f.Path[2].Node == 3 {
+				return renumbered
+			}
+			return asTheyWere
+		}, 0
+		late := uint64(0)
+		for range 60 {
+			w := s.window()
+			at := slices.IndexFunc(w.Flows, func(f inference.FlowStats) bool { return f.Key == s.flows[thin].Flow })
+			arrive := &w.Flows[at]
+			if late += arrive.Packets; s.rng.IntN(2) == 0 { // all come in a later window
+				w.Flows = slices.Delete(w.Flows, at, at+1)
+			} else {
+				arrive.Packets = late
+				arrive.Hops[2].Latency.Count = late
+				late = 0
+			}
+			for _, f := range d.Step(w) {
+				if f.Severity == inference.Critical {
+					t.Errorf("seed %d: %s", seed, f.Text)
+				}
+			}
+		}
+	}
+}
+
+// TestSeveralFlows: one flow that vanishes is critical, and so are two. Of several to one last switch at once it is not known
+// whether that switch reports them.
+func TestSeveralFlows(t *testing.T) {
+	for n, want := range map[int]inference.Severity{1: inference.Critical, 2: inference.Critical, 6: inference.Warning} {
+		s, d := newFabric(1), New(DefaultConfig())
+		s.reported(d, 10)
+		gone := map[decode.FlowKey]bool{}
+		for i := range s.flows {
+			if f := &s.flows[i]; f.Path[2].Node == 3 && len(gone) < n {
+				gone[f.Flow] = true
+			}
+		}
+		s.lose = func(f *inference.FlowLoss) float64 {
+			if gone[f.Flow] {
+				return 1
+			}
+			return 0
+		}
+		found := 0
+		for _, f := range s.reported(d, 30) {
+			if f.Kind == inference.BlackHole && f.Evidence == 0 {
+				found++
+				if f.Severity != want {
+					t.Errorf("%d flows: %s: %s", n, f.Severity, f.Text)
+				}
+			}
+		}
+		if found < n {
+			t.Errorf("%d of %d flows are found", found, n)
+		}
+	}
+}
+
 // TestLinkBesideSampling: last switches report a share of all packets from some window on, and a link loses packets ahead
 // of one of them. The link is named beside the switches, and nothing else is, whatever the shares are and whether they
-// change from window to window. Where they report some flows and others not, or no link loses packets, no link is named.
+// change from window to window, also where they report some flows and others not. Where no link loses packets, no link is
+// named.
 func TestLinkBesideSampling(t *testing.T) {
 	last := func(f *inference.FlowLoss) uint32 { return f.Path[len(f.Path)-1].Node }
+	const fewFlows = "one of ten flows" // of which one or two pass the link, so that it can be their receivers as well
 	for _, x := range []struct {
 		name  string
 		share func(s *fabric, f *inference.FlowLoss) float64 // that is reported
@@ -350,7 +453,13 @@ func TestLinkBesideSampling(t *testing.T) {
 		{"shares change", func(s *fabric, f *inference.FlowLoss) float64 {
 			return []float64{.1, .3, .5}[(uint64(s.now)/1e9+uint64(last(f)))%3]
 		}},
-		{"one of ten flows", func(_ *fabric, f *inference.FlowLoss) float64 {
+		{"one of two flows", func(_ *fabric, f *inference.FlowLoss) float64 {
+			if f.Flow.SrcPort%2 == 0 {
+				return 1
+			}
+			return 0
+		}},
+		{fewFlows, func(_ *fabric, f *inference.FlowLoss) float64 {
 			if f.Flow.SrcPort%10 == 0 {
 				return 1
 			}
@@ -377,7 +486,6 @@ func TestLinkBesideSampling(t *testing.T) {
 					switch {
 					case f.Element == inference.ElementOfLink(3, 11) && lossy:
 						right = true
-					case x.name == "one of ten flows" && !strings.Contains(f.Text, "the share of others"): // what the first fit makes of that
 					case f.Element.Kind == inference.LinkElement || f.Severity == inference.Critical:
 						t.Errorf("%s, lossy %v, seed %d: %s at %s: %s", x.name, lossy, seed, f.Severity, f.Element, f.Text)
 					}
@@ -385,18 +493,18 @@ func TestLinkBesideSampling(t *testing.T) {
 				if right {
 					found++
 				}
-				if !right || lossy && x.name == "one of ten flows" {
+				if !right {
 					continue
 				}
 				s.lose = func(f *inference.FlowLoss) float64 { return 1 - x.share(s, f) }
 				s.reported(d, 30)
 				for _, f := range d.Open() {
-					if f.Element.Kind == inference.LinkElement {
+					if f.Element.Kind == inference.LinkElement && f.Evidence == 0 { // a cause lasts as long as any of its evidence
 						t.Errorf("%s, seed %d: still open: %s", x.name, seed, f.Text)
 					}
 				}
 			}
-			if want := map[bool]int{true: seeds - 1}[lossy && x.name != "one of ten flows"]; found < want {
+			if want := map[bool]int{true: seeds - 1}[lossy && x.name != fewFlows]; found < want {
 				t.Errorf("%s: the link is found with %d of %d seeds, want %d", x.name, found, seeds, want)
 			}
 		}

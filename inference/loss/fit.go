@@ -270,7 +270,7 @@ func (f *fitter) chance(c *Culprit) float64 {
 	if lost < f.least {
 		return 1
 	}
-	return tail(lost, packets, explained/float64(packets))
+	return Tail(lost, packets, explained/float64(packets))
 }
 
 // next returns the culprit that explains most of the unexplained losses.
@@ -346,16 +346,16 @@ func Needed(packets uint64, floor float64, candidates int) uint64 {
 	for x := uint64(leastLost); x < packets; x++ {
 		ratio := float64(x) / float64(packets)
 		gain := float64(x)*math.Log(ratio/floor) - float64(packets)*(ratio-floor)
-		if ratio > floor && gain > -math.Log(falseAlarm) && tail(x, packets, floor)*float64(candidates) <= falseAlarm {
+		if ratio > floor && gain > -math.Log(falseAlarm) && Tail(x, packets, floor)*float64(candidates) <= falseAlarm {
 			return x
 		}
 	}
 	return max(packets, leastLost)
 }
 
-// tail is the probability that x or more of n are lost if each is with probability p: the exact tail of the binomial
+// Tail is the probability that x or more of n are lost if each is with probability p: the exact tail of the binomial
 // distribution.
-func tail(x, n uint64, p float64) float64 {
+func Tail(x, n uint64, p float64) float64 {
 	switch {
 	case x == 0 || p >= 1:
 		return 1

@@ -146,7 +146,7 @@ func TestTail(t *testing.T) {
 				for k := n; k >= x && k <= n; k-- {
 					want += pmf[k]
 				}
-				got := tail(x, n, p)
+				got := Tail(x, n, p)
 				if float64(x) >= float64(n)*p && math.Abs(got-want) > 1e-9*want+1e-300 {
 					t.Errorf("Tail(%d, %d, %v) = %v, want %v", x, n, p, got, want)
 				}
@@ -358,7 +358,7 @@ func TestNeeded(t *testing.T) {
 					t.Errorf("floor %v: %d of %d lost, %d are needed: %+v", floor, lost, packets, need, got)
 				}
 			}
-			if p := tail(need, packets, floor) * 2 * flows; p > falseAlarm {
+			if p := Tail(need, packets, floor) * 2 * flows; p > falseAlarm {
 				t.Errorf("floor %v: %d of %d come by chance with %v", floor, need, packets, p)
 			}
 		}

@@ -176,11 +176,9 @@ func (x *Silent) publishUnrecognised() {
 
 // conditional reports whether a finding of a candidate of the fit, or of a flow, is conditional. It is if most of the
 // explained losses are of flows of which it is unknown whether their packets arrive as others. Those flows lost nearly
-// all packets, and are not among the busiest.
+// all packets, and are not among the busiest, or go to a last switch at which packets are not recognised. Of a few packets
+// that switch reports some in another window than the one in which they are settled.
 func (x *Silent) conditional(candidate, flow int32) bool {
-	if x.arrivals.bound == 0 {
-		return false
-	}
 	var all, untraced uint64
 	for i := range x.samples {
 		s := &x.samples[i]
@@ -188,9 +186,14 @@ func (x *Silent) conditional(candidate, flow int32) bool {
 			continue
 		}
 		all += s.Lost
-		if f := x.arrivals.flows[x.keys[i]]; f == nil && 10*s.Lost >= 9*s.Packets {
+		if f := x.arrivals.flows[x.keys[i]]; 10*s.Lost >= 9*s.Packets && (f == nil && x.arrivals.bound > 0 || x.unrecognisedAt(x.sampleFlows[i].path)) {
 			untraced += s.Lost
 		}
 	}
 	return 2*untraced > all
+}
+
+// unrecognisedAt reports whether the last switch of a way has an open finding that packets are not recognised there.
+func (x *Silent) unrecognisedAt(path []inference.HopKey) bool {
+	return len(path) > 0 && x.culprits.Index[culprit{end: end{scope: otherEnd, node: path[len(path)-1].Node}}] != nil
 }

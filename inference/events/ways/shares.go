@@ -26,8 +26,9 @@ import (
 // Switches that sample alike give more evidence together than each of them alone, since all ways to one of them can be
 // over the link. So each link has the scores of both comparisons. In the second one a switch with another share is a
 // candidate itself, and explains its flows better than a link to it does. At last, flows must not differ more within
-// both groups than chance lets them, as they would where flows are sampled in place of packets: by as much as they do,
-// evidence is less.
+// both groups than chance lets them: by as much as they do, evidence is less. A switch that samples flows in place of
+// packets reports all packets of a flow or none. So a flow counts from the window on behind the first one in which it was
+// reported since the end is open.
 
 // shareLosses are the ratios of losses for which scores are added up.
 var shareLosses = [...]float64{.25, .5, .75}
@@ -136,7 +137,11 @@ func (x *Silent) share(of *silentFlow, l *inference.FlowLoss) {
 		return
 	}
 	f := sharedFlow{flow: l.Flow, path: l.Path, packets: l.Packets, reported: l.Packets - l.Lost}
+	known := of.shared.reported > 0
 	of.shared.add(f.packets, f.reported)
+	if !known { // a switch that reports some flows only does not report it, or not yet
+		return
+	}
 	f.since = of.shared
 	if f.among = slices.Index(x.sharing, e); f.among < 0 {
 		f.among = len(x.sharing)

@@ -85,6 +85,7 @@ type silentFlow struct {
 	odd         uint64                 // windows in a row in which its packets were not recognised
 	thin        float64                // packets that arrive for each that is compared; 0 while it is not known
 	shared      arrivedCount           // since its last switch has an open end
+	window      compared               // the last one with packets
 	now, before [silentBlocks]compared // in the present block of 1, 2, 4, ... windows, and in the one before it
 }
 
@@ -173,6 +174,10 @@ func (x *Silent) Step(w *inference.Window) {
 	lost := false
 	for i := range w.Losses {
 		l := &w.Losses[i]
+		if !x.complete(l.Path) { // what its last switch did not report was lost on the way, or its report was
+			x.suspend(l.Path)
+			continue
+		}
 		if x.unrecognised(l) {
 			continue
 		}
@@ -241,9 +246,16 @@ func (x *Silent) complete(path []inference.HopKey) bool {
 	return x.troubled.Index[inference.NodeNumber(path[len(path)-1].Node)] == nil
 }
 
+// suspend keeps the finding that packets to a last switch are not recognised while that switch's reports are incomplete.
+func (x *Silent) suspend(path []inference.HopKey) {
+	if x.unrecognisedAt(path) {
+		x.culprits.Index[culprit{end: end{scope: otherEnd, node: path[len(path)-1].Node}}].Last = x.culprits.Windows
+	}
+}
+
 // count adds what a flow lost in the window, and reports whether it lost anything.
 func (x *Silent) count(l *inference.FlowLoss) (lost bool) {
-	if !x.complete(l.Path) || l.Lost > l.Packets {
+	if l.Lost > l.Packets {
 		return false
 	}
 	f := x.flows.Observe(l.Flow, x.flows.Cfg.MaxHops)
@@ -262,6 +274,7 @@ func (x *Silent) count(l *inference.FlowLoss) (lost bool) {
 	}
 	x.learnThin(f, l)
 	f.odd = 0
+	f.window = compared{l.Packets, l.Lost}
 	for k := range f.now {
 		f.now[k].packets += l.Packets
 		f.now[k].lost += l.Lost
@@ -359,8 +372,13 @@ func (x *Silent) fit(scale int, unsure bool) {
 		return
 	}
 	x.sample(scale)
-	for _, c := range loss.FitWithin(x.samples, x.ends.len()+x.links.len(), x.flows.Cfg.SilentLoss, silentAlarm) {
-		x.found(c, scale, unsure)
+	all := loss.FitWithin(x.samples, x.ends.len()+x.links.len(), x.flows.Cfg.SilentLoss, silentAlarm)
+	if len(all) == 0 {
+		return
+	}
+	window := x.witnesses(all)
+	for _, c := range all {
+		x.found(c, all, window, scale, unsure)
 	}
 }
 
@@ -439,7 +457,7 @@ func (x *Silent) findBundles() {
 
 // found publishes a culprit, and takes its evidence out of the larger blocks. One that others explain nearly as well is
 // published if unsure. No link is accused of losses that an end of the ways over it explains nearly as well.
-func (x *Silent) found(c loss.Culprit, scale int, unsure bool) {
+func (x *Silent) found(c loss.Culprit, all []loss.Culprit, window []witness, scale int, unsure bool) {
 	at, confidence := c.Link, c.Confidence
 	e := x.end(at)
 	if e.scope != noEnd {
@@ -457,6 +475,12 @@ func (x *Silent) found(c loss.Culprit, scale int, unsure bool) {
 	}
 	if c.Link >= 0 && (x.explainedByCulprits(at) && x.culprits.Index[x.culpritOf(at)] == nil || x.lostByParts(at)) {
 		return
+	}
+	var by basis
+	if e.scope == noEnd {
+		if by = x.basisOf(&c, all, window); by == nothing {
+			return
+		}
 	}
 	var k culprit
 	var f inference.Finding
@@ -484,9 +508,17 @@ func (x *Silent) found(c loss.Culprit, scale int, unsure bool) {
 			f.Severity = inference.Critical
 		}
 	}
+	switch by {
+	case greater:
+		f.Severity = inference.Warning
+		f.Text += "; their last switches do not report all that arrives, and of others there less is missing"
+	case several:
+		f.Severity = inference.Warning
+		f.Text += "; several flows to the same switch vanish at once, so that it can be one that reports some flows only"
+	}
 	if e.scope == noEnd && x.conditional(at, c.Flow) {
 		f.Severity = inference.Warning
-		f.Text += "; whether the packets arrive as others is not known, since these flows are not among the busiest"
+		f.Text += "; whether the packets arrive as others is not known"
 	}
 	f.Value, f.Baseline, f.Statistic = c.Ratio, x.flows.Cfg.SilentLoss, "loss"
 	v := x.culprits.Observe(k, x.culprits.Cfg.MaxFlows)

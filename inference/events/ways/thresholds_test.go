@@ -56,7 +56,7 @@ func TestSilentThresholds(t *testing.T) {
 		s.sampleFlows, s.keys = []*silentFlow{{}}, []decode.FlowKey{testFlow(1)}
 		s.samples = []loss.Sample{{Links: []int32{0}, Packets: 1000, Lost: 10}}
 		j.Begin(1)
-		s.found(loss.Culprit{Link: 0, Flow: -1, Ratio: x.ratio, Confidence: x.confidence, Packets: 1000, Lost: 10}, 0, true)
+		s.found(loss.Culprit{Link: 0, Flow: -1, Ratio: x.ratio, Confidence: x.confidence, Packets: 1000, Lost: 10}, nil, nil, 0, true)
 		f := j.Published
 		if len(f) != 1 || f[0].Severity != x.severity || strings.Contains(f[0].Text, "nearly as well") != x.doubt {
 			t.Errorf("ratio %v, confidence %v: %+v", x.ratio, x.confidence, f)
