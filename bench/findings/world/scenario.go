@@ -429,7 +429,7 @@ var verbs = map[string]verb{
 	"duplicate": {at: "na", opt: opts("rate", 0., 1.)},
 	"reorder":   {at: "na", opt: opts("rate", 0., 1., "by", 0., 60.)},
 	"restart":   {at: "na", opt: opts()},
-	"sample":    {at: "na", opt: opts("in", 1., 1e6)},
+	"sample":    {at: "na", opt: opts("in", 1., 1e6, "flows", 0., 1.)},
 	"police":    {at: "na", opt: opts("rate", .001, 1e9, "numbered", 0., 1.)},
 	"batch":     {at: "na", opt: opts("by", 0., 60.)},
 	"nat":       {at: "na", opt: opts()},

@@ -270,6 +270,10 @@ func (x *world) arrive(f *flow, head *header, t float64, cut bool) {
 			x.moved[moved.key()] = true
 		case "ids":
 			head.id = uint16(x.r.Uint32())
+		case "sample":
+			if e.opt["flows"] != 0 && float64(mix(f.hash^n.nodes[last].salt)%1e6)*e.opt["in"] >= 1e6 {
+				return
+			}
 		}
 	}
 	switch x.s.report.format {
@@ -318,7 +322,7 @@ func (x *world) send(node int, t float64, of occasion, write func(b []byte, seq 
 		case "mute":
 			return
 		case "sample":
-			if of == arrival && x.r.Float64()*e.opt["in"] >= 1 {
+			if of == arrival && e.opt["flows"] == 0 && x.r.Float64()*e.opt["in"] >= 1 {
 				return
 			}
 		case "police":

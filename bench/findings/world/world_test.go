@@ -148,6 +148,19 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%s: named %v, %d critical statements about healthy elements: %v", name, o.Named, o.Critical, o.False)
 		}
 	}
+	for _, x := range []Options{ // runs in which a healthy element was called critical
+		{Seed: 9801, Scenario: "reports-policed"},
+		{Seed: 9803, Scenario: "benign-sink-samples-all+real"},
+	} {
+		x.Seeds, x.Half = 1, "all"
+		r, err := Judge(t.Context(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o := r.Outcomes[0]; o.Critical > 0 {
+			t.Errorf("%s, seed %d: critical about healthy elements: %v", x.Scenario, x.Seed, o.False)
+		}
+	}
 	if !testkit.Night() {
 		return
 	}
