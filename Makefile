@@ -151,6 +151,7 @@ web-check: web ## check that the committed page is what its sources give
 docs: ## write the generated pages of docs/ and deploy/hopscope.yaml
 	$(GO) test ./cmd/hopscope -run TestPages -update
 	$(GO) test ./decode/demux -run TestFormatsPage -update
+	$(GO) test ./sink/web -run TestOpenAPI -update
 
 proto: ## write the Go code of p4/agent/agentpb/agent.proto (needs protoc)
 	.ci/proto.sh

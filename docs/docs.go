@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-//go:embed findings.md operating.md fleet.md
+//go:embed api.md findings.md operating.md fleet.md
 var pages embed.FS
 
 // Page returns the Markdown of a page by its name without extension, such as "findings". It returns false for a page that

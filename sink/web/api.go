@@ -23,35 +23,9 @@ import (
 // ratio; a value that was not reported is null.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	for path, h := range map[string]func(http.ResponseWriter, *http.Request){
-		"/api/status":     s.serveStatus,
-		"/api/windows":    s.serveWindows,
-		"/api/hops":       s.serveHops,
-		"/api/hop":        s.serveHop,
-		"/api/flows":      s.serveFlows,
-		"/api/flow":       s.serveFlow,
-		"/api/paths":      s.servePaths,
-		"/api/probes":     s.serveProbes,
-		"/api/findings":   s.serveFindings,
-		"/api/find":       s.serveFind,
-		"/api/explain":    s.serveExplain,
-		"/api/map":        s.serveMap,
-		"/api/map/state":  s.serveMapState,
-		"/api/map/probes": s.serveMapProbes,
-		"/api/exporters":  s.serveExporters,
-		"/api/interfaces": s.serveInterfaces,
-		"/api/probed":     s.serveProbed,
-		"/api/ledger":     s.serveLedger,
-		"/api/unread":     s.serveUnread,
-		"/api/sample":     s.serveSample,
-		"/api/names":      s.serveNames,
-		"/api/fleet":      s.serveFleet,
-		"/api/events":     s.serveEvents,
-		"/login":          s.serveLogin,
-		"/docs/{page}":    docs.Serve,
-	} {
-		mux.HandleFunc(path, h)
-	}
+	s.api(mux)
+	mux.HandleFunc("/login", s.serveLogin)
+	mux.HandleFunc("/docs/{page}", docs.Serve)
 	if s.deps.Metrics != nil {
 		mux.Handle("/metrics", s.deps.Metrics)
 	}
@@ -188,10 +162,10 @@ func metricParam(q url.Values, name string, def metric) (metric, error) {
 	return m, nil
 }
 
-// worstSeverity is that of the open findings, "" when there are none.
+// findingCount is the number of open findings.
 type findingCount struct {
 	Open  int    `json:"open"`
-	Worst string `json:"worst,omitempty"`
+	Worst string `json:"worst,omitempty"` // their greatest severity; absent where none is open
 }
 
 func (s *Server) countFindings() findingCount {
@@ -201,6 +175,24 @@ func (s *Server) countFindings() findingCount {
 		c.Worst = open[0].Severity.String()
 	}
 	return c
+}
+
+// statusAnswer is the account of a collector or a console of itself.
+type statusAnswer struct {
+	Version          string         `json:"version"`
+	NowMS            int64          `json:"now_ms"`
+	StartMS          int64          `json:"start_ms"`
+	WindowMS         int64          `json:"window_ms"` // length of a window
+	ReportsPerSecond float64        `json:"reports_per_second"`
+	Sources          []Source       `json:"sources"`
+	Settings         []Setting      `json:"settings"`
+	Windows          uint64         `json:"windows"`         // kept
+	HistoryWindows   int            `json:"history_windows"` // that are kept at most
+	Kept             map[string]int `json:"kept"`            // by table
+	Refused          uint64         `json:"refused"`         // rows that found no place in a table
+	Findings         findingCount   `json:"findings"`
+	Judged           *judged        `json:"judged,omitempty"` // absent where the detectors are elsewhere
+	Fleet            *fleetSummary  `json:"fleet,omitempty"`  // absent at one collector
 }
 
 func (s *Server) serveStatus(w http.ResponseWriter, _ *http.Request) {
@@ -217,22 +209,7 @@ func (s *Server) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	if st.Settings == nil {
 		st.Settings = []Setting{}
 	}
-	s.answer(w, struct {
-		Version          string         `json:"version"`
-		NowMS            int64          `json:"now_ms"`
-		StartMS          int64          `json:"start_ms"`
-		WindowMS         int64          `json:"window_ms"`
-		ReportsPerSecond float64        `json:"reports_per_second"`
-		Sources          []Source       `json:"sources"`
-		Settings         []Setting      `json:"settings"`
-		Windows          uint64         `json:"windows"`
-		HistoryWindows   int            `json:"history_windows"`
-		Kept             map[string]int `json:"kept"`
-		Refused          uint64         `json:"refused"`
-		Findings         findingCount   `json:"findings"`
-		Judged           *judged        `json:"judged,omitempty"`
-		Fleet            *fleetSummary  `json:"fleet,omitempty"`
-	}{
+	s.answer(w, statusAnswer{
 		st.Version, time.Now().UnixMilli(), st.Start.UnixMilli(), st.Window.Milliseconds(), atlas.Finite(st.ReportsPerSecond),
 		st.Sources, st.Settings, windows, s.cfg.HistoryWindows, kept, refused, s.countFindings(), judgedOf(st.Coverage), st.Fleet.summary(),
 	})
@@ -259,9 +236,15 @@ func judgedOf(c *inference.Coverage) *judged {
 	return &judged{c.Seen, c.Judged, c.Young, c.Few, c.NoLatency, c.Paths, c.Paths - c.PathsJudged, c.MinRecords, c.Enough().Milliseconds(), c.Text()}
 }
 
+// findingList holds findings as they are at present.
+type findingList struct {
+	Ended []ask.Finding `json:"ended"` // the latest first
+	Open  []ask.Finding `json:"open"`  // the most severe first
+}
+
 func (s *Server) serveFindings(w http.ResponseWriter, _ *http.Request) {
 	open, ended := s.findings.list()
-	s.answer(w, map[string][]ask.Finding{"open": ask.NewFindings(open, s.names()), "ended": ask.NewFindings(ended, s.names())})
+	s.answer(w, findingList{ask.NewFindings(ended, s.names()), ask.NewFindings(open, s.names())})
 }
 
 // ledgerEvent holds the values that change every second.

@@ -69,11 +69,14 @@ func (s *Server) serveFlows(w http.ResponseWriter, r *http.Request) {
 			rows[i].Several = several[rows[i].key]
 		}
 	}
-	s.answer(w, struct {
-		Total         int       `json:"total"`
-		RecentWindows int       `json:"recent_windows"`
-		Flows         []flowRow `json:"flows"`
-	}{total, recentWindows, rows})
+	s.answer(w, flowList{total, recentWindows, rows})
+}
+
+// flowList holds some of the flows.
+type flowList struct {
+	Total         int       `json:"total"`
+	RecentWindows int       `json:"recent_windows"` // over which packets are counted
+	Flows         []flowRow `json:"flows"`
 }
 
 func (h *history) listFlows(filter search, n *names.Names, offset, limit int) ([]flowRow, int) {
@@ -187,6 +190,15 @@ type changeRow struct {
 	Packets uint64   `json:"packets"` // reports on the path that it left
 }
 
+// flowAnswer is one flow over the kept windows.
+type flowAnswer struct {
+	Row       flowRow        `json:"flow"`
+	Windows   []int64        `json:"windows"` // their ends
+	Packets   []value        `json:"packets"` // of each window
+	Positions []flowPosition `json:"positions"`
+	Changes   []changeRow    `json:"changes"` // oldest first
+}
+
 // serveFlow answers one flow (key=, in any form that [decode.ParseFlow] reads) over the kept windows, with its latest path changes, oldest first.
 func (s *Server) serveFlow(w http.ResponseWriter, r *http.Request) {
 	text := r.URL.Query().Get("key")
@@ -208,13 +220,7 @@ func (s *Server) serveFlow(w http.ResponseWriter, r *http.Request) {
 			"and each direction is a flow of its own", key))
 		return
 	}
-	out := struct {
-		Row       flowRow        `json:"flow"`
-		Windows   []int64        `json:"windows"`
-		Packets   []value        `json:"packets"`
-		Positions []flowPosition `json:"positions"`
-		Changes   []changeRow    `json:"changes"`
-	}{h.flowRow(f, h.recentPackets(f)), []int64{}, []value{}, []flowPosition{}, []changeRow{}}
+	out := flowAnswer{h.flowRow(f, h.recentPackets(f)), []int64{}, []value{}, []flowPosition{}, []changeRow{}}
 	for _, c := range f.history {
 		out.Changes = append(out.Changes, changeRow{c.at, nodeNames(c.from), nodeNames(c.to), c.packets})
 	}

@@ -19,6 +19,24 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
+// matrix is a metric of all hops over the kept windows. It is written by hand.
+type matrix struct {
+	Metric   string              `json:"metric"`
+	Unit     string              `json:"unit"`    // ns, B, ratio or reports
+	Windows  []int64             `json:"windows"` // their ends
+	Reports  []uint64            `json:"reports"` // of each window
+	Hops     []matrixRow         `json:"hops"`
+	Missing  map[string][]string `json:"missing,omitempty"`  // of a fleet: the collectors that a window is without, by its end
+	Replaced uint64              `json:"replaced,omitempty"` // windows before the newest that came again: where it grows, all have to be requested
+}
+
+type matrixRow struct {
+	ID       uint64  `json:"id"` // of a hop for as long as it is kept
+	Node     string  `json:"node"`
+	EgressIf string  `json:"egress_if"`
+	Values   []value `json:"values"` // of each window
+}
+
 // serveWindows answers the matrix of the bitmap: for every hop one value of one metric per window, oldest first.
 // With since=MS only the windows that end later. The body is built by hand; at 4096 hops and 180 windows it has 700 000
 // numbers.
@@ -188,12 +206,15 @@ func (s *Server) serveHops(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	rows, total := s.history.listHops(newSearch(q.Get("q")), s.names(), m, byName, offset, limit)
-	s.answer(w, struct {
-		Sort          string   `json:"sort"`
-		Total         int      `json:"total"`
-		RecentWindows int      `json:"recent_windows"`
-		Hops          []hopRow `json:"hops"`
-	}{metricNames[m], total, recentWindows, rows})
+	s.answer(w, hopList{metricNames[m], total, recentWindows, rows})
+}
+
+// hopList holds some of the hops.
+type hopList struct {
+	Sort          string   `json:"sort"` // the metric of worst and trend
+	Total         int      `json:"total"`
+	RecentWindows int      `json:"recent_windows"` // over which worst looks back
+	Hops          []hopRow `json:"hops"`
 }
 
 func (h *history) listHops(filter search, n *names.Names, m metric, byName bool, offset, limit int) ([]hopRow, int) {
@@ -255,6 +276,13 @@ func hopParam(q url.Values) (inference.HopKey, error) {
 	return k, nil
 }
 
+// hopAnswer is one hop over the kept windows.
+type hopAnswer struct {
+	Row     hopRow             `json:"hop"`
+	Windows []int64            `json:"windows"` // their ends
+	Series  map[string][]value `json:"series"`  // by metric, a value of each window
+}
+
 // serveHop answers all metrics of one hop over the kept windows.
 func (s *Server) serveHop(w http.ResponseWriter, r *http.Request) {
 	k, err := hopParam(r.URL.Query())
@@ -269,11 +297,7 @@ func (s *Server) serveHop(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusNotFound, fmt.Sprintf("no hop %s in the kept windows; it is written as in 7:3 (node 7, egress interface 3)", k))
 		return
 	}
-	out := struct {
-		Row     hopRow             `json:"hop"`
-		Windows []int64            `json:"windows"`
-		Series  map[string][]value `json:"series"`
-	}{h.hopRow(series, latencyP99), []int64{}, map[string][]value{}}
+	out := hopAnswer{h.hopRow(series, latencyP99), []int64{}, map[string][]value{}}
 	for n := h.oldest(); n <= h.newest; n++ {
 		out.Windows = append(out.Windows, h.ms(n))
 		for m := range numMetrics {

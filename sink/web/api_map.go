@@ -140,6 +140,14 @@ const (
 	maxMapProbes = 10000
 )
 
+// mapProbeList holds some of the probes of the plan in force.
+type mapProbeList struct {
+	Version string           `json:"version"` // of the probes
+	Map     string           `json:"map"`     // version of the map that numbers are of
+	Total   int              `json:"total"`
+	Probes  []atlas.ProbeDoc `json:"probes"`
+}
+
 // serveMapProbes answers the probes of the plan in force.
 func (s *Server) serveMapProbes(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
@@ -154,12 +162,7 @@ func (s *Server) serveMapProbes(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a := s.network()
-	out := struct {
-		Version string           `json:"version"` // of the probes
-		Map     string           `json:"map"`     // version of the map that numbers are of
-		Total   int              `json:"total"`
-		Probes  []atlas.ProbeDoc `json:"probes"`
-	}{view.Version(), a.Version(), len(view.Probes), a.Probes(view, int(offset), int(limit))}
+	out := mapProbeList{view.Version(), a.Version(), len(view.Probes), a.Probes(view, int(offset), int(limit))}
 	s.answerPacked(w, r, &out)
 }
 

@@ -139,11 +139,16 @@ func (p *probeMemory) after(ms int64) []probeSpan {
 	return out
 }
 
+// probeSpans holds windows, oldest first.
+type probeSpans struct {
+	Windows []probeSpan `json:"windows"`
+}
+
 // serveProbes answers with what probes of agents reported in the newest windows, or in those of them that end later than since=MS.
 func (s *Server) serveProbes(w http.ResponseWriter, r *http.Request) {
 	since, err := intParam(r.URL.Query(), "since", -1, -1, math.MaxInt64)
 	if refuse(w, err) {
 		return
 	}
-	s.answerPacked(w, r, map[string][]probeSpan{"windows": s.probes.after(since)})
+	s.answerPacked(w, r, probeSpans{s.probes.after(since)})
 }

@@ -21,29 +21,8 @@
 //
 // # The API
 //
-//	/api/status      version, sources, settings, how much is kept, open findings
-//	/api/windows     metric= since=              a value of every hop in every window: the bitmap
-//	/api/find        q= limit=                   nodes, interfaces, hosts, exporters, paths of probes, flows and findings, the best of each kind
-//	/api/hops        q= sort= limit= offset=     hops, the worst of the last 12 windows first
-//	/api/hop         node= egress_if=            one hop over time; node=7:3 names it too
-//	/api/flows       q= limit= offset=           flows, their paths and what nodes saw of them by samples and flow records, the busiest first
-//	/api/flow        key=                        one flow over time, with its path changes
-//	/api/paths       paths that follow from digests, those that are not certain first
-//	/api/probes      since=                      what probes of agents reported of hops, by probe, in the newest 8 windows
-//	/api/findings    open and ended
-//	/api/map         nodes and links of the map, with an ETag: of a topology, or as flows show them
-//	/api/map/state   metric=                     a value of every direction of a link, and what is found and suspected where
-//	/api/map/probes  limit= offset=              probes of the plan in force and the links that they cross
-//	/api/exporters   q= limit= offset=           silent ones first, then by loss; and hops without a node id
-//	/api/interfaces  q= limit= offset=           what interfaces count: those first that damage or discard the greatest share of packets
-//	/api/probed      q= limit= offset=           paths of probes between agents: those first that lose or damage the greatest share of them
-//	/api/unread      exporters whose datagrams no profile reads, with the beginning of one of them, and metrics of which nothing is counted
-//	/api/sample      address=                    that beginning as a text file
-//	/api/names       what nodes, interfaces and hosts are called, as an inventory in JSON
-//	/api/ledger      where every report is, by sink
-//	/api/fleet       limit= offset=              of a fleet: its collectors and consumers, and the windows without some
-//	/api/events      server-sent events: finding, window, ledger, loop; Last-Event-ID or last_event_id= resumes
-//	/metrics, /healthz, /readyz                  what the collector mounts
+// [endpoints] lists the API. docs/api.md and openapi.json, at /docs/api and /api/openapi.json, are written from the list
+// and from the types of the answers. Beside it are /metrics, /healthz and /readyz, which the collector mounts.
 //
 // The parameter q= keeps the rows that have each of its words in their names, numbers and addresses. A word may be a
 // prefix, such as 10.1.0.0/16, which holds the addresses of a row. The search ranks what is the text before what begins

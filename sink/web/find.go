@@ -15,6 +15,12 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
+// foundList is what a search finds.
+type foundList struct {
+	Query  string       `json:"query"`
+	Groups []foundGroup `json:"groups"`
+}
+
 // foundGroup is what a search finds of one kind.
 type foundGroup struct {
 	Kind  string  `json:"kind"`
@@ -44,7 +50,7 @@ func (s *Server) serveFind(w http.ResponseWriter, r *http.Request) {
 	if text != "" {
 		groups = s.find(newSearch(text), text, int(limit))
 	}
-	s.answer(w, map[string]any{"query": shorten(text), "groups": groups})
+	s.answer(w, foundList{shorten(text), groups})
 }
 
 func (s *Server) find(what search, text string, limit int) []foundGroup {

@@ -22,13 +22,8 @@ func newNamedServer(t *testing.T) *Server {
 	return srv
 }
 
-type foundDoc struct {
-	Query  string       `json:"query"`
-	Groups []foundGroup `json:"groups"`
-}
-
 // lines writes what was found as "kind total: name -> address, …; …".
-func (d foundDoc) String() string {
+func (d foundList) String() string {
 	var groups []string
 	for _, g := range d.Groups {
 		var hits []string
@@ -60,7 +55,7 @@ func TestFind(t *testing.T) {
 		{"10.1.1.2:32865 > 10.3.0.3:5201/6", "flow: 10.1.1.2:32865 > 10.3.0.3:5201 tcp -> #flow=10.1.1.2:32865%20%3E%2010.3.0.3:5201%20tcp"},
 		{"000000000000000b", "finding: Latency at core-3, port 3: 412 µs, usually 6.1 µs -> #finding=000000000000000b"},
 	} {
-		var got foundDoc
+		var got foundList
 		get(t, srv, "/api/find?limit=1&q="+url.QueryEscape(c.query), &got)
 		if got.String() != c.want || got.Query != c.query {
 			t.Errorf("%q finds\n%s\nwant\n%s", c.query, got, c.want)
@@ -72,7 +67,7 @@ func TestFind(t *testing.T) {
 func TestFindPrefix(t *testing.T) {
 	srv := newNamedServer(t)
 	for _, q := range []string{"10.2.0.0/15", "10.2.1.77/15"} {
-		var got foundDoc
+		var got foundList
 		get(t, srv, "/api/find?limit=50&q="+url.QueryEscape(q), &got)
 		p := netip.MustParsePrefix(q)
 		for _, g := range got.Groups {
@@ -95,7 +90,7 @@ func TestFindPrefix(t *testing.T) {
 // counted, and its table is named.
 func TestFindOrder(t *testing.T) {
 	srv := newNamedServer(t)
-	var got foundDoc
+	var got foundList
 	get(t, srv, "/api/find?limit=3&q=4", &got)
 	if len(got.Groups) == 0 || got.Groups[0].Kind != "node" || got.Groups[0].Hits[0].Name != "core-3 (4)" {
 		t.Fatalf("4 finds %s", got)
@@ -139,7 +134,7 @@ func TestFilters(t *testing.T) {
 func TestFindHostile(t *testing.T) {
 	srv := newNamedServer(t)
 	for _, q := range []string{" ", "::/0", "0.0.0.0/0", "::ffff:10.1.1.2/128", "%00", "\x00", "\xff", "<script>", "fe80::1%eth0", "1e9:1e9", "/", "((("} {
-		var got foundDoc
+		var got foundList
 		get(t, srv, "/api/find?q="+url.QueryEscape(q), &got)
 		for _, g := range got.Groups {
 			if g.Total == 0 {

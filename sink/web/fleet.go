@@ -53,6 +53,14 @@ func (f *Fleet) summary() *fleetSummary {
 
 var stateRank = map[string]int{roster.Dead: 0, roster.Missing: 1, roster.Alive: 2, roster.Left: 3}
 
+// fleetAnswer is a fleet with some of its members.
+type fleetAnswer struct {
+	*fleetSummary
+	Total   int             `json:"total"`
+	Members []roster.Row    `json:"members"`
+	Windows []missingWindow `json:"windows"` // kept ones that are without a collector
+}
+
 // serveFleet lists the members of a fleet: collectors before consumers, those with trouble first.
 func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request) {
 	offset, limit, err := pageParams(r.URL.Query())
@@ -77,12 +85,7 @@ func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request) {
 			m.Problems[k] = readable(m.Problems[k])
 		}
 	}
-	s.answer(w, struct {
-		*fleetSummary
-		Total   int             `json:"total"`
-		Members []roster.Row    `json:"members"`
-		Windows []missingWindow `json:"windows"` // kept ones that are without a collector
-	}{f.summary(), len(f.Members), append([]roster.Row{}, list...), s.history.missingWindows()})
+	s.answer(w, fleetAnswer{f.summary(), len(f.Members), append([]roster.Row{}, list...), s.history.missingWindows()})
 }
 
 // pageURL is the address of a member's page, if it is one that a link may lead to.

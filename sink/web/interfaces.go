@@ -162,9 +162,12 @@ func (s *Server) serveInterfaces(w http.ResponseWriter, r *http.Request) {
 	n := s.names()
 	rows, total := s.history.listInterfaces(newSearch(q.Get("q")), n, offset, limit)
 	speeds(rows, n)
-	s.answer(w, struct {
-		Total         int            `json:"total"`
-		RecentWindows int            `json:"recent_windows"`
-		Interfaces    []interfaceRow `json:"interfaces"`
-	}{total, recentWindows, rows})
+	s.answer(w, interfaceList{total, recentWindows, rows})
+}
+
+// interfaceList holds some of the interfaces.
+type interfaceList struct {
+	Total         int            `json:"total"`
+	RecentWindows int            `json:"recent_windows"` // over which is counted
+	Interfaces    []interfaceRow `json:"interfaces"`
 }

@@ -125,9 +125,12 @@ func (s *Server) serveProbed(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	rows, total := s.history.listProbed(newSearch(q.Get("q")), s.names(), offset, limit)
-	s.answer(w, struct {
-		Total         int         `json:"total"`
-		RecentWindows int         `json:"recent_windows"`
-		Paths         []probedRow `json:"paths"`
-	}{total, recentWindows, rows})
+	s.answer(w, probedList{total, recentWindows, rows})
+}
+
+// probedList holds some of the paths of probes.
+type probedList struct {
+	Total         int         `json:"total"`
+	RecentWindows int         `json:"recent_windows"` // over which is counted
+	Paths         []probedRow `json:"paths"`
 }

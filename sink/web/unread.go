@@ -42,10 +42,13 @@ func (s *Server) serveUnread(w http.ResponseWriter, _ *http.Request) {
 		u := &all[i]
 		rows = append(rows, unreadRow{u.Address, u.Count, u.AtLeast, u.Text, hex.EncodeToString(u.Sample)})
 	}
-	s.answer(w, struct {
-		Total     int         `json:"total"`
-		Exporters []unreadRow `json:"exporters"`
-	}{len(all), rows})
+	s.answer(w, unreadList{len(all), rows})
+}
+
+// unreadList holds the exporters whose datagrams no profile reads.
+type unreadList struct {
+	Total     int         `json:"total"` // with those that are left out
+	Exporters []unreadRow `json:"exporters"`
 }
 
 // serveSample answers with the sample of one exporter as a text file, for its reader.

@@ -1,0 +1,95 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/sink/web/ask"
+	"github.com/hopscope/hopscope/sink/web/atlas"
+)
+
+// endpoint is a part of the API: what it is asked, and what it answers. openapi.json and docs/api.md are written from
+// the list of all.
+type endpoint struct {
+	path   string // behind /api/ and /api/v1/
+	about  string
+	params []param
+	answer any    // a value of the type that is answered as JSON; nil for another form
+	media  string // of an answer that is no JSON
+	serve  func(*Server, http.ResponseWriter, *http.Request)
+}
+
+// param is a parameter of a query.
+type param struct {
+	name, about string
+	kind        string // integer, or string where it is empty
+	required    bool
+	least, most int64    // of an integer
+	enum        []string // the texts that are allowed; any where it is empty
+}
+
+// The parameters that several endpoints have.
+var (
+	queryParam  = param{name: "q", about: "keeps the rows that have each word of it in their names, numbers and addresses; a word may be a prefix such as 10.1.0.0/16"}
+	limitParam  = param{name: "limit", about: "rows of the answer, 20 without it", kind: "integer", least: 1, most: 200}
+	offsetParam = param{name: "offset", about: "rows that are left out before the first, 0 without it", kind: "integer", most: 1 << 31}
+	sinceParam  = param{name: "since", about: "windows that end later, in milliseconds since 1970", kind: "integer", least: -1, most: 1<<63 - 1}
+)
+
+// endpoints lists the API.
+var endpoints = []endpoint{
+	{path: "status", about: "version, sources, settings, how much is kept, how much was judged, open findings", answer: statusAnswer{}, serve: (*Server).serveStatus},
+	{path: "find", about: "what a text finds of nodes, interfaces, hosts, exporters, paths of probes, flows and findings, the best of each kind", answer: foundList{}, serve: (*Server).serveFind,
+		params: []param{{name: "q", about: "a part of a name, a number or an address, or a prefix"}, {name: "limit", about: "hits of a kind, 5 without it", kind: "integer", least: 1, most: 50}}},
+	{path: "windows", about: "one value of every hop in every window, oldest first", answer: matrix{}, serve: (*Server).serveWindows,
+		params: []param{{name: "metric", about: "the value, latency_p99 without it", enum: metricNames[:]}, sinceParam}},
+	{path: "hops", about: "hops, the worst of the last 12 windows first", answer: hopList{}, serve: (*Server).serveHops,
+		params: []param{queryParam, {name: "sort", about: "the value that puts them in order, latency_p99 without it; node for the order of nodes", enum: append([]string{"node"}, metricNames[:]...)}, limitParam, offsetParam}},
+	{path: "hop", about: "one hop over time", answer: hopAnswer{}, serve: (*Server).serveHop,
+		params: []param{{name: "node", about: "a node, or a hop in every form in which hops are written, such as 7:3", required: true}, {name: "egress_if", about: "the interface, where node is a node alone"}}},
+	{path: "flows", about: "flows, their paths and what nodes saw of them by samples and flow records, the busiest first", answer: flowList{}, serve: (*Server).serveFlows,
+		params: []param{queryParam, limitParam, offsetParam}},
+	{path: "flow", about: "one flow over time, with its path changes", answer: flowAnswer{}, serve: (*Server).serveFlow,
+		params: []param{{name: "key", about: `a flow in every form in which flows are written, such as "10.0.0.1:80 > 10.0.0.2:5001 tcp"`, required: true}}},
+	{path: "paths", about: "paths that follow from digests, those that are not certain first", answer: pathList{}, serve: (*Server).servePaths},
+	{path: "probes", about: "what probes of agents reported of hops, by probe, in the newest 8 windows", answer: probeSpans{}, serve: (*Server).serveProbes, params: []param{sinceParam}},
+	{path: "findings", about: "findings, open and ended", answer: findingList{}, serve: (*Server).serveFindings},
+	{path: "explain", about: "a finding with its symptoms, the section of the documentation about its kind, the settings in force, what was not judged, and where to look next", answer: ask.Explanation{}, serve: (*Server).serveExplain,
+		params: []param{{name: "id", about: "the finding's id, or the name of its alert", required: true}}},
+	{path: "map", about: "nodes and links of the map, with an ETag: of a topology, or as flows show them", answer: atlas.Document{}, serve: (*Server).serveMap},
+	{path: "map/state", about: "a value of every direction of a link, and what is found and suspected where", answer: mapState{}, serve: (*Server).serveMapState,
+		params: []param{{name: "metric", about: "the value, latency_p99 without it", enum: metricNames[:]}}},
+	{path: "map/probes", about: "probes of the plan in force and the links that they cross; 404 where no control of probes runs", answer: mapProbeList{}, serve: (*Server).serveMapProbes,
+		params: []param{{name: "limit", about: "probes of the answer, 2000 without it", kind: "integer", least: 1, most: maxMapProbes}, offsetParam}},
+	{path: "exporters", about: "exporters, silent ones first, then by loss; and hops without a node id", answer: exporterList{}, serve: (*Server).serveExporters,
+		params: []param{queryParam, limitParam, offsetParam}},
+	{path: "interfaces", about: "what interfaces count, those first that damage or discard the greatest share of packets", answer: interfaceList{}, serve: (*Server).serveInterfaces,
+		params: []param{queryParam, limitParam, offsetParam}},
+	{path: "probed", about: "paths of probes between agents, those first that lose or damage the greatest share of them", answer: probedList{}, serve: (*Server).serveProbed,
+		params: []param{queryParam, limitParam, offsetParam}},
+	{path: "ledger", about: "where every report is, by sink", answer: ledgerEvent{}, serve: (*Server).serveLedger},
+	{path: "unread", about: "exporters whose datagrams no profile reads, with the beginning of one of them, and metrics of which nothing is counted", answer: unreadList{}, serve: (*Server).serveUnread},
+	{path: "sample", about: "the beginning of a datagram that no profile reads, as a text file", media: "text/plain", serve: (*Server).serveSample,
+		params: []param{{name: "address", about: "the exporter's address", required: true}}},
+	{path: "names", about: "what nodes, interfaces and hosts are called, as an inventory in JSON", answer: names.Document{}, serve: (*Server).serveNames},
+	{path: "fleet", about: "collectors and consumers of a fleet, and the windows without some; 404 on the page of one collector", answer: fleetAnswer{}, serve: (*Server).serveFleet,
+		params: []param{limitParam, offsetParam}},
+	{path: "events", about: "server-sent events finding, window, ledger and loop, between which ping comes; the header Last-Event-ID resumes", media: "text/event-stream", serve: (*Server).serveEvents,
+		params: []param{{name: "last_event_id", about: "resumes, for clients that cannot send the header"}}},
+}
+
+// api mounts the API, below /api/v1/ and, for the newest version, which is the same, below /api/.
+func (s *Server) api(mux *http.ServeMux) {
+	for i := range endpoints {
+		e := &endpoints[i]
+		h := func(w http.ResponseWriter, r *http.Request) { e.serve(s, w, r) }
+		mux.HandleFunc("/api/"+e.path, h)
+		mux.HandleFunc("/api/v1/"+e.path, h)
+	}
+	mux.HandleFunc("/api/openapi.json", serveOpenAPI)
+	mux.HandleFunc("/api/docs", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/docs/api", http.StatusFound) })
+	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
+		problem(w, http.StatusNotFound, "no "+shorten(strings.TrimPrefix(r.URL.Path, "/api/"))+" in the API; /api/openapi.json and /api/docs describe it")
+	})
+}

@@ -1,0 +1,536 @@
+package web
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/sink/web/atlas"
+)
+
+var update = flag.Bool("update", false, "write openapi.json and docs/api.md")
+
+const (
+	module      = "github.com/hopscope/hopscope/"
+	openAPIFile = "openapi.json"
+	apiPage     = "../../docs/api.md"
+)
+
+// object is a JSON object in the order of its names.
+type object = map[string]any
+
+// describer writes the types of answers as JSON schemas, with the comments that stand with them in the code.
+type describer struct {
+	t        *testing.T
+	types    object                       // by name
+	comments map[string]map[string]string // by package and type, then by field; the type's own by ""
+	read     map[string]bool              // packages
+}
+
+// schema returns the schema of a type. Structs with a name become a type of the document.
+func (d *describer) schema(t reflect.Type) object {
+	switch {
+	case t == reflect.TypeFor[value]():
+		return object{"type": []string{"number", "null"}}
+	case t == reflect.TypeFor[inference.Element]():
+		return d.element()
+	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
+		return object{"type": "string"}
+	case t.Implements(reflect.TypeFor[json.Marshaler]()):
+		d.t.Fatalf("%v writes its JSON itself: it needs a schema here", t)
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		s := d.schema(t.Elem())
+		if kind, ok := s["type"].(string); ok {
+			s["type"] = []string{kind, "null"}
+			return s
+		}
+		return object{"anyOf": []object{s, {"type": "null"}}}
+	case reflect.String:
+		return object{"type": "string"}
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return object{"type": "integer"}
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return object{"type": "integer", "minimum": 0}
+	case reflect.Float32, reflect.Float64:
+		return object{"type": "number"}
+	case reflect.Slice:
+		return object{"type": "array", "items": d.schema(t.Elem())}
+	case reflect.Map:
+		return object{"type": "object", "additionalProperties": d.schema(t.Elem())}
+	case reflect.Struct:
+		return d.ref(t)
+	}
+	d.t.Fatalf("no schema of %v", t)
+	return nil
+}
+
+// element is what [inference.Element] writes by hand.
+func (d *describer) element() object {
+	text, number := object{"type": "string"}, object{"type": "integer", "minimum": 0}
+	d.types["Element"] = object{"type": "object", "description": "Element is a part of the network, such as {\"kind\":\"link\",\"node\":7,\"peer\":9,\"text\":\"link 7–9\"}. A field that does not apply is absent.",
+		"properties": object{"kind": object{"type": "string", "description": "node, interface, link, exporter, flow, route or collector"}, "node": number, "egress_if": number, "peer": number, "peer_if": number,
+			"address": text, "hw_id": number, "flow": text, "prefix": text, "text": object{"type": "string", "description": "the whole element, as in sentences"}},
+		"required": []string{"kind", "text"}, "additionalProperties": false}
+	return object{"$ref": "#/components/schemas/Element"}
+}
+
+func (d *describer) ref(t reflect.Type) object {
+	name := d.name(t)
+	if _, done := d.types[name]; !done {
+		d.types[name] = nil // a type may contain itself
+		s := object{"type": "object", "properties": object{}, "required": []string{}, "additionalProperties": false}
+		if text := d.comment(t, ""); text != "" {
+			s["description"] = strings.ReplaceAll(text, t.Name()+" ", name+" ")
+		}
+		d.fields(t, s)
+		d.types[name] = s
+	}
+	return object{"$ref": "#/components/schemas/" + name}
+}
+
+// name returns the name of a type in the document: that of the type without the words that say how it is used.
+func (d *describer) name(t reflect.Type) string {
+	name := strings.TrimSuffix(strings.TrimSuffix(t.Name(), "Doc"), "Answer")
+	if pkg := path.Base(t.PkgPath()); pkg != "web" && pkg != "ask" && !strings.HasPrefix(strings.ToLower(name), pkg) {
+		name = pkg + strings.ToUpper(name[:1]) + name[1:]
+	}
+	return string(unicode.ToUpper(rune(name[0]))) + name[1:]
+}
+
+func (d *describer) fields(t reflect.Type, s object) {
+	for f := range fieldsOf(t) {
+		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && tag == "" {
+			embedded := f.Type
+			if embedded.Kind() == reflect.Pointer {
+				embedded = embedded.Elem()
+			}
+			d.fields(embedded, s)
+			continue
+		}
+		if !f.IsExported() || tag == "-" {
+			continue
+		}
+		if tag == "" {
+			d.t.Errorf("field %s of %v has no name in JSON", f.Name, t)
+		}
+		optional := strings.Contains(options, "omitempty")
+		of := f.Type
+		if optional && of.Kind() == reflect.Pointer {
+			of = of.Elem() // it is absent, and not null
+		}
+		field := d.schema(of)
+		if text := d.comment(t, f.Name); text != "" {
+			field["description"] = text
+		}
+		s["properties"].(object)[tag] = field
+		if !optional {
+			s["required"] = append(s["required"].([]string), tag)
+		}
+	}
+}
+
+func fieldsOf(t reflect.Type) func(func(reflect.StructField) bool) {
+	return func(yield func(reflect.StructField) bool) {
+		for i := range t.NumField() {
+			if !yield(t.Field(i)) {
+				return
+			}
+		}
+	}
+}
+
+// comment returns what stands with a field of a type, or with the type itself where the field is "".
+func (d *describer) comment(t reflect.Type, field string) string {
+	if !d.read[t.PkgPath()] {
+		d.read[t.PkgPath()] = true
+		d.readPackage(t.PkgPath())
+	}
+	return d.comments[t.PkgPath()+"."+t.Name()][field]
+}
+
+func (d *describer) readPackage(pkg string) {
+	dir := "../../" + strings.TrimPrefix(pkg, module)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path.Join(dir, e.Name()), nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		for _, decl := range f.Decls {
+			g, ok := decl.(*ast.GenDecl)
+			if !ok || g.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range g.Specs {
+				t := spec.(*ast.TypeSpec)
+				st, ok := t.Type.(*ast.StructType)
+				if !ok {
+					continue
+				}
+				texts := map[string]string{"": oneLine(g.Doc)}
+				for _, field := range st.Fields.List {
+					for _, n := range field.Names {
+						texts[n.Name] = strings.TrimSpace(oneLine(field.Doc) + " " + oneLine(field.Comment))
+					}
+				}
+				d.comments[pkg+"."+t.Name.Name] = texts
+			}
+		}
+	}
+}
+
+// oneLine is a comment without the signs of links.
+func oneLine(c *ast.CommentGroup) string {
+	return strings.NewReplacer("[", "", "]", "").Replace(strings.Join(strings.Fields(c.Text()), " "))
+}
+
+// parameter describes a parameter of an endpoint.
+func parameter(p *param) object {
+	s := object{"type": "string"}
+	if p.kind == "integer" {
+		s = object{"type": p.kind, "minimum": p.least, "maximum": p.most}
+	}
+	if len(p.enum) > 0 {
+		s["enum"] = p.enum
+	}
+	return object{"name": p.name, "in": "query", "description": p.about, "required": p.required, "schema": s}
+}
+
+// document returns the API as OpenAPI 3.1.
+func (d *describer) document() object {
+	failed := func(about string) object {
+		return object{"description": about, "content": object{"application/json": object{"schema": object{"$ref": "#/components/schemas/Problem"}}}}
+	}
+	d.types["Problem"] = object{"type": "object", "description": "Problem is the answer to what cannot be answered.",
+		"properties": object{"error": object{"type": "string", "description": "what is wrong, and what would be right"}}, "required": []string{"error"}, "additionalProperties": false}
+	paths := object{}
+	for i := range endpoints {
+		e := &endpoints[i]
+		content := object{e.media: object{"schema": object{"type": "string"}}}
+		if e.answer != nil {
+			content = object{"application/json": object{"schema": d.schema(reflect.TypeOf(e.answer))}}
+		}
+		params := []object{}
+		for k := range e.params {
+			params = append(params, parameter(&e.params[k]))
+		}
+		get := object{"summary": e.about, "operationId": strings.ReplaceAll(e.path, "/", "_"), "responses": object{
+			"200": object{"description": "the answer", "content": content},
+			"401": failed("the token is missing or wrong"), "403": failed("the Host header is another one"),
+		}}
+		if len(params) > 0 {
+			get["parameters"] = params
+			get["responses"].(object)["400"] = failed("a parameter is wrong")
+		}
+		if slices.ContainsFunc(e.params, func(p param) bool { return p.required }) || strings.Contains(e.about, "404") {
+			get["responses"].(object)["404"] = failed("there is no such thing")
+		}
+		paths["/api/v1/"+e.path] = object{"get": get}
+	}
+	return object{
+		"openapi": "3.1.0",
+		"info": object{"title": "hopscope", "version": "1", "license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
+			"description": "What a collector, or the console of a fleet, shows. All of it is read-only. Times are milliseconds since 1970, latencies nanoseconds, queues bytes, utilisation a ratio. A value that was not reported is null."},
+		"servers":  []object{{"url": "/"}},
+		"security": []object{{"bearer": []string{}}, {"cookie": []string{}}, {}},
+		"paths":    paths,
+		"components": object{"schemas": d.types, "securitySchemes": object{
+			"bearer": object{"type": "http", "scheme": "bearer", "description": "the text of web.token_file, where there is one"},
+			"cookie": object{"type": "apiKey", "in": "cookie", "name": cookieName, "description": "set by /login"},
+		}},
+	}
+}
+
+func describe(t *testing.T) []byte {
+	d := &describer{t: t, types: object{}, comments: map[string]map[string]string{}, read: map[string]bool{}}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetIndent("", "\t")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(d.document()); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestOpenAPI holds openapi.json and docs/api.md against the code.
+func TestOpenAPI(t *testing.T) {
+	doc := describe(t)
+	page := []byte(apiMarkdown(t, doc))
+	if *update {
+		for file, data := range map[string][]byte{openAPIFile: doc, apiPage: page} {
+			if err := os.WriteFile(file, data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return
+	}
+	for file, want := range map[string][]byte{openAPIFile: doc, apiPage: page} {
+		if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not what the code answers (%v): go test ./sink/web -run TestOpenAPI -update", file, err)
+		}
+	}
+}
+
+// apiMarkdown writes the page of the API.
+func apiMarkdown(t *testing.T, doc []byte) string {
+	var api struct {
+		Info  struct{ Description string }
+		Paths map[string]struct {
+			Get struct {
+				Summary    string
+				Parameters []struct {
+					Name, Description string
+					Required          bool
+					Schema            struct {
+						Type             string
+						Minimum, Maximum *int64
+						Enum             []string
+					}
+				}
+				Responses map[string]struct {
+					Content map[string]struct {
+						Schema map[string]any
+					}
+				}
+			}
+		}
+		Components struct {
+			Schemas map[string]struct {
+				Description string
+				Properties  map[string]map[string]any
+				Required    []string
+			}
+		}
+	}
+	if err := json.Unmarshal(doc, &api); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	b.WriteString("# The API\n\n" + api.Info.Description + "\n\n" +
+		"Every path begins with `/api/v1/`; without `v1/` it is the newest version. `/api/openapi.json` has this page for programs, as OpenAPI 3.1. Where `web.token_file` is set, each request has\n" +
+		"the header `Authorization: Bearer TOKEN`. What cannot be answered has a status of 400 and above, and `{\"error\": …}` with the reason. This page is written from the code.\n\n## Paths\n")
+	for i := range endpoints {
+		p := "/api/v1/" + endpoints[i].path
+		get := api.Paths[p].Get
+		fmt.Fprintf(&b, "\n### `GET %s`\n\n%s.\n", p, upper(get.Summary))
+		if len(get.Parameters) > 0 {
+			b.WriteString("\n| parameter | |\n| --- | --- |\n")
+		}
+		for _, q := range get.Parameters {
+			text := q.Description
+			if q.Schema.Minimum != nil && *q.Schema.Maximum <= 1<<31 {
+				text += fmt.Sprintf("; %d to %d", *q.Schema.Minimum, *q.Schema.Maximum)
+			}
+			if len(q.Schema.Enum) > 0 {
+				text += ": `" + strings.Join(q.Schema.Enum, "`, `") + "`"
+			}
+			if q.Required {
+				text = "required; " + text
+			}
+			fmt.Fprintf(&b, "| `%s` | %s |\n", q.Name, text)
+		}
+		for media, c := range get.Responses["200"].Content {
+			kind := kindOf(c.Schema)
+			if endpoints[i].answer == nil {
+				kind = media
+			}
+			fmt.Fprintf(&b, "\nAnswer: %s.\n", kind)
+		}
+	}
+	b.WriteString("\n## Types\n\nA field with ? may be absent.\n")
+	names := slices.Sorted(func(yield func(string) bool) {
+		for name := range api.Components.Schemas {
+			if !yield(name) {
+				return
+			}
+		}
+	})
+	for _, name := range names {
+		s := api.Components.Schemas[name]
+		fmt.Fprintf(&b, "\n### %s\n\n", name)
+		if s.Description != "" {
+			b.WriteString(s.Description + "\n\n")
+		}
+		b.WriteString("| field | type | |\n| --- | --- | --- |\n")
+		for _, field := range fieldOrder(doc, name) {
+			mark := "?"
+			if slices.Contains(s.Required, field) {
+				mark = ""
+			}
+			text, _ := s.Properties[field]["description"].(string)
+			fmt.Fprintf(&b, "| `%s`%s | %s | %s |\n", field, mark, kindOf(s.Properties[field]), strings.ReplaceAll(text, "|", "\\|"))
+		}
+	}
+	return b.String()
+}
+
+// fieldOrder lists the fields of a type, required ones first, in the order of their names.
+func fieldOrder(doc []byte, name string) []string {
+	var api struct {
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]json.RawMessage
+				Required   []string
+			}
+		}
+	}
+	if json.Unmarshal(doc, &api) != nil {
+		return nil
+	}
+	s := api.Components.Schemas[name]
+	fields := slices.Clone(s.Required)
+	var rest []string
+	for f := range s.Properties {
+		if !slices.Contains(fields, f) {
+			rest = append(rest, f)
+		}
+	}
+	slices.Sort(rest)
+	return append(fields, rest...)
+}
+
+// kindOf writes a schema in words.
+func kindOf(s map[string]any) string {
+	if ref, ok := s["$ref"].(string); ok {
+		name := path.Base(ref)
+		return "[" + name + "](#" + strings.ToLower(name) + ")"
+	}
+	if choices, ok := s["anyOf"].([]any); ok {
+		return kindOf(choices[0].(map[string]any)) + " or null"
+	}
+	switch kind := s["type"].(type) {
+	case []any:
+		return fmt.Sprintf("%v or null", kind[0])
+	case string:
+		switch kind {
+		case "array":
+			return "list of " + kindOf(s["items"].(map[string]any))
+		case "object":
+			return "object of " + kindOf(s["additionalProperties"].(map[string]any))
+		}
+		return kind
+	}
+	return ""
+}
+
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// TestAnswersHold asks every endpoint of a collector, and of the console of a fleet, and holds the answer against the
+// schema.
+func TestAnswersHold(t *testing.T) {
+	schemas := jsonschema.NewCompiler()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(describe(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schemas.AddResource("hopscope.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	asked := map[string]string{
+		"hop": "node=4:3", "flow": "key=" + url.QueryEscape("10.1.1.2:32865 > 10.3.0.3:5201 tcp"), "explain": "id=000000000000000b", "find": "q=4", "flows": "limit=200",
+		"hops": "limit=200", "exporters": "limit=200",
+	}
+	for name, srv := range openAPIServers(t) {
+		for i := range endpoints {
+			e := &endpoints[i]
+			if e.answer == nil {
+				continue
+			}
+			target := "/api/v1/" + e.path + "?" + asked[e.path]
+			res := request(srv, http.MethodGet, target)
+			body, err := io.ReadAll(res.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ref := fmt.Sprintf("hopscope.json#/paths/%s/get/responses/%d/content/application~1json/schema", strings.ReplaceAll("/api/v1/"+e.path, "/", "~1"), res.StatusCode)
+			schema, err := schemas.Compile(ref)
+			if err != nil {
+				t.Errorf("%s: %s answers %s, of which openapi.json has nothing: %v", name, target, res.Status, err)
+				continue
+			}
+			v, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+			if err != nil {
+				t.Errorf("%s: %s: %v", name, target, err)
+				continue
+			}
+			if err := schema.Validate(v); err != nil {
+				t.Errorf("%s: %s: %v", name, target, err)
+			}
+		}
+	}
+}
+
+// openAPIServers have something in every list: of a collector on a map with names, and of the console of a fleet.
+func openAPIServers(t *testing.T) map[string]*Server {
+	t.Helper()
+	m := fabric(4)
+	view := sceneLoop(m, []int{3, 9})
+	deps := sceneDeps(sceneTime)
+	named := names.New([]names.Node{{ID: 4, Name: "core-3", Site: "", Interfaces: []names.Interface{{ID: 3, Name: "Ethernet3", Speed: 25e9}}, DropReasons: map[uint8]string{29: "full"}}},
+		[]names.Host{{Prefix: netip.MustParsePrefix("10.1.1.0/24"), Name: "storage"}}, map[uint8]string{77: "no route"})
+	deps.Names = func() *names.Names { return named }
+	deps.Map = func() *atlas.Map { return m }
+	deps.Loop = func() *atlas.LoopView { return view }
+	deps.Unread = sceneUnread
+	key := "10.1.1.2:32865 > 10.3.0.3:5201 tcp"
+	deps.Paths = func(int) Paths { return Paths{Known: 1, Sprayed: 1, Flows: []PathFlow{sprayedFlow(key)}} }
+	deps.PathsOf = func([]decode.FlowKey) []PathFlow { return []PathFlow{sprayedFlow(key)} }
+	collector, err := New(DefaultConfig(), deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newScene(7, 20, 4)
+	s.fill(collector, sceneWindows, sceneTime)
+	write(collector, mapWindow(m, 5, sceneTime, nil, []int{3}))
+	emit(collector, append(s.findings(sceneTime), mapFindings(m, sceneTime, 3)...))
+	collector.history.add(&inference.Window{Start: sceneTime.UnixNano() - 5e9, End: sceneTime.UnixNano(),
+		Interfaces: []inference.InterfaceStats{counted(4, 3, decode.Counters{Has: decode.CountInPackets | decode.CountOutPackets | decode.CountInErrors, InPackets: 1000, OutPackets: 10, InErrors: 1})},
+		Probes:     []inference.ProbeStats{probedStats(1, 0, 1000), probedStats(3, 100, 0)}})
+	probe := inference.FlowStats{Key: mustFlow("10.0.0.9:30000 > 10.0.0.10:2222 udp"), Packets: 3, Hops: []inference.FlowHop{{HopKey: inference.HopKey{Node: 4, EgressIf: 3}, Latency: inference.Summary{Count: 3, P50: 5, P90: 6, P99: 7}}}}
+	collector.probes.keep(&inference.Window{Start: 1e9, End: 2e9, Reports: 3, Flows: []inference.FlowStats{probe}}, []string{"other"})
+
+	console, err := New(DefaultConfig(), fleetDeps(sceneTime, fleetScene(sceneTime)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		w := s.window(i, sceneTime.Add(time.Duration(i)*s.length))
+		replace(console, w.Window, "west-2")
+	}
+	emit(console, s.findings(sceneTime))
+	return map[string]*Server{"collector": collector, "console": console}
+}
