@@ -307,7 +307,7 @@ func TestLivePublishes(t *testing.T) {
 
 // The last window of a run is published under the label that it would have had, and the next run adds to it.
 func TestRunsShareALabel(t *testing.T) {
-	const length = 10 * time.Second
+	const length = 10 * time.Minute // a run does not last until its end, however busy the machine is
 	clock := newSetClock()
 	base := clock.base
 	at := func(into time.Duration) { // of a window
@@ -315,7 +315,7 @@ func TestRunsShareALabel(t *testing.T) {
 		clock.set(time.Unix(1_800_000_000, 0).Add(into).Sub(base))
 	}
 	var labels []int64
-	for i, into := range []time.Duration{2 * time.Second, 6 * time.Second, 8 * time.Second} {
+	for i, into := range []time.Duration{2 * time.Minute, 4 * time.Minute, 5 * time.Minute} {
 		at(into)
 		p := &publisher{}
 		m := &canned{workers: 1, batches: 1, frames: datagrams(t, 5), times: func(int, int) int64 { return 1 }}

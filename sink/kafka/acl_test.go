@@ -61,12 +61,12 @@ func asCollector(_ context.Context, t *testing.T, c Config) error {
 		return errors.New(p)
 	}
 	label := labelNow()
-	if err := write(w, encode(t, w, label, 10)); err != nil {
+	if err := deliver(w, encode(t, w, label, 10)); err != nil {
 		return err
 	}
 	p := newPayload(label, false)
 	p.add(toReports, 0, []byte("head"), []byte("value"))
-	return write(w, []sink.Encoded{{Payload: p.b}})
+	return deliver(w, []sink.Encoded{{Payload: p.b}})
 }
 
 // fetch reads the beginning of partition 0 of a topic.
