@@ -12,6 +12,7 @@ import (
 	"github.com/hopscope/hopscope/collector/exporters"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/ipfix"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // A collector that is killed between templates and their data reads the data when it runs again: 10,000 templates of one exporter. Data that comes before
@@ -78,7 +79,11 @@ func TestIPFIXKilled(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(string(status), "VmHWM:")
 	kb, _ := strconv.Atoi(strings.Fields(rest)[0])
-	if t.Logf("%d MB at most", kb>>10); kb > 200<<10 {
+	bound := 200 << 10
+	if testkit.Race { // which keeps what it knows of each word beside it
+		bound *= 5
+	}
+	if t.Logf("%d MB at most", kb>>10); kb > bound {
 		t.Errorf("%d MB with %d templates", kb>>10, most)
 	}
 }

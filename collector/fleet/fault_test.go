@@ -3,6 +3,7 @@ package fleet
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -447,6 +448,10 @@ func TestSpoolsOneAfterTheOther(t *testing.T) {
 				cfg.Patience, cfg.Corrections, cfg.HeldBytes = 1000, defaultConfig().Corrections, held
 			})
 			w.equal()
+			// A window is counted as closed behind its publication.
+			testkit.Await(func() bool {
+				return !slices.ContainsFunc(c.Partitions(), func(s partitionStatus) bool { return s.Topic == fleet.Windows && s.Closed < windows })
+			})
 			second := uint64(0)
 			for _, s := range c.Partitions() {
 				second += s.Reread
