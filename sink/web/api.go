@@ -3,7 +3,6 @@ package web
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/docs"
-	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/web/ask"
@@ -36,24 +34,6 @@ func (s *Server) routes() http.Handler {
 	}
 	mux.Handle("/", s.assets)
 	return mux
-}
-
-// value is a number that may be absent.
-type value float32
-
-// MarshalJSON returns null for an absent value.
-func (v value) MarshalJSON() ([]byte, error) { return v.append(nil), nil }
-
-// append writes v with at most four digits behind the point; large values are whole numbers.
-func (v value) append(b []byte) []byte {
-	f := float64(v)
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return append(b, "null"...)
-	}
-	if f >= 16 && f < 1<<63 {
-		return strconv.AppendInt(b, int64(math.Round(f)), 10)
-	}
-	return strconv.AppendFloat(b, math.Round(f*1e4)/1e4, 'f', -1, 64)
 }
 
 // answer sends v as JSON.
@@ -162,15 +142,9 @@ func metricParam(q url.Values, name string, def metric) (metric, error) {
 	return m, nil
 }
 
-// findingCount is the number of open findings.
-type findingCount struct {
-	Open  int    `json:"open"`
-	Worst string `json:"worst,omitempty"` // their greatest severity; absent where none is open
-}
-
-func (s *Server) countFindings() findingCount {
+func (s *Server) countFindings() ask.FindingCount {
 	open, _ := s.findings.list()
-	c := findingCount{Open: len(open)}
+	c := ask.FindingCount{Open: len(open)}
 	if len(open) > 0 {
 		c.Worst = open[0].Severity.String()
 	}
@@ -179,20 +153,20 @@ func (s *Server) countFindings() findingCount {
 
 // statusAnswer is the account of a collector or a console of itself.
 type statusAnswer struct {
-	Version          string         `json:"version"`
-	NowMS            int64          `json:"now_ms"`
-	StartMS          int64          `json:"start_ms"`
-	WindowMS         int64          `json:"window_ms"` // length of a window
-	ReportsPerSecond float64        `json:"reports_per_second"`
-	Sources          []Source       `json:"sources"`
-	Settings         []Setting      `json:"settings"`
-	Windows          uint64         `json:"windows"`         // kept
-	HistoryWindows   int            `json:"history_windows"` // that are kept at most
-	Kept             map[string]int `json:"kept"`            // by table
-	Refused          uint64         `json:"refused"`         // rows that found no place in a table
-	Findings         findingCount   `json:"findings"`
-	Judged           *judged        `json:"judged,omitempty"` // absent where the detectors are elsewhere
-	Fleet            *fleetSummary  `json:"fleet,omitempty"`  // absent at one collector
+	Version          string           `json:"version"`
+	NowMS            int64            `json:"now_ms"`
+	StartMS          int64            `json:"start_ms"`
+	WindowMS         int64            `json:"window_ms"` // length of a window
+	ReportsPerSecond float64          `json:"reports_per_second"`
+	Sources          []Source         `json:"sources"`
+	Settings         []Setting        `json:"settings"`
+	Windows          uint64           `json:"windows"`         // kept
+	HistoryWindows   int              `json:"history_windows"` // that are kept at most
+	Kept             map[string]int   `json:"kept"`            // by table
+	Refused          uint64           `json:"refused"`         // rows that found no place in a table
+	Findings         ask.FindingCount `json:"findings"`
+	Judged           *ask.Judged      `json:"judged,omitempty"` // absent where the detectors are elsewhere
+	Fleet            *fleetSummary    `json:"fleet,omitempty"`  // absent at one collector
 }
 
 func (s *Server) serveStatus(w http.ResponseWriter, _ *http.Request) {
@@ -211,29 +185,8 @@ func (s *Server) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	}
 	s.answer(w, statusAnswer{
 		st.Version, time.Now().UnixMilli(), st.Start.UnixMilli(), st.Window.Milliseconds(), atlas.Finite(st.ReportsPerSecond),
-		st.Sources, st.Settings, windows, s.cfg.HistoryWindows, kept, refused, s.countFindings(), judgedOf(st.Coverage), st.Fleet.summary(),
+		st.Sources, st.Settings, windows, s.cfg.HistoryWindows, kept, refused, s.countFindings(), ask.NewJudged(st.Coverage), st.Fleet.summary(),
 	})
-}
-
-// judged is how much of the last window was judged.
-type judged struct {
-	Hops          int    `json:"hops"` // with records
-	Judged        int    `json:"judged"`
-	TooYoung      int    `json:"too_young"`
-	TooFew        int    `json:"too_few"`
-	NoLatency     int    `json:"no_latency,omitempty"`     // of the judged
-	Paths         int    `json:"paths,omitempty"`          // of probes
-	PathsUnjudged int    `json:"paths_unjudged,omitempty"` // of these, those whose delay was not judged
-	MinRecords    uint64 `json:"min_records"`
-	EnoughMS      int64  `json:"enough_ms,omitempty"` // length of windows in which most of the too few would be judged
-	Text          string `json:"text"`                // all of it in a sentence
-}
-
-func judgedOf(c *inference.Coverage) *judged {
-	if c == nil {
-		return nil
-	}
-	return &judged{c.Seen, c.Judged, c.Young, c.Few, c.NoLatency, c.Paths, c.Paths - c.PathsJudged, c.MinRecords, c.Enough().Milliseconds(), c.Text()}
 }
 
 // findingList holds findings as they are at present.
@@ -290,5 +243,5 @@ func (s *Server) serveExporters(w http.ResponseWriter, r *http.Request) {
 	if refuse(w, err) {
 		return
 	}
-	s.answer(w, s.history.listExporters(newSearch(q.Get("q")), s.names(), s.findings.silentExporters(), offset, limit))
+	s.answer(w, s.history.listExporters(names.NewSearch(q.Get("q")), s.names(), s.findings.silentExporters(), offset, limit))
 }

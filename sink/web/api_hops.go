@@ -17,25 +17,8 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
-
-// matrix is a metric of all hops over the kept windows. It is written by hand.
-type matrix struct {
-	Metric   string              `json:"metric"`
-	Unit     string              `json:"unit"`    // ns, B, ratio or reports
-	Windows  []int64             `json:"windows"` // their ends
-	Reports  []uint64            `json:"reports"` // of each window
-	Hops     []matrixRow         `json:"hops"`
-	Missing  map[string][]string `json:"missing,omitempty"`  // of a fleet: the collectors that a window is without, by its end
-	Replaced uint64              `json:"replaced,omitempty"` // windows before the newest that came again: where it grows, all have to be requested
-}
-
-type matrixRow struct {
-	ID       uint64  `json:"id"` // of a hop for as long as it is kept
-	Node     string  `json:"node"`
-	EgressIf string  `json:"egress_if"`
-	Values   []value `json:"values"` // of each window
-}
 
 // serveWindows answers the matrix of the bitmap: for every hop one value of one metric per window, oldest first.
 // With since=MS only the windows that end later. The body is built by hand; at 4096 hops and 180 windows it has 700 000
@@ -114,7 +97,7 @@ func (h *history) appendMatrix(b []byte, m metric, since int64) []byte {
 		b = append(b, s.EgressName()...)
 		b = append(b, `","values":[`...)
 		for n := from; n <= to; n++ {
-			b = value(h.value(s, n, m)).append(comma(b))
+			b = ask.Value(h.value(s, n, m)).Append(comma(b))
 		}
 		b = append(b, "]}"...)
 	}
@@ -163,35 +146,6 @@ func (h *history) sortedHops() []*hopSeries {
 	return list
 }
 
-type latencyValues struct {
-	P50 value `json:"p50"`
-	P90 value `json:"p90"`
-	P99 value `json:"p99"`
-	Max value `json:"max"`
-}
-
-type queueValues struct {
-	P50 value `json:"p50"`
-	P99 value `json:"p99"`
-	Max value `json:"max"`
-}
-
-// hopRow is a hop in its last window.
-type hopRow struct {
-	ID          uint64        `json:"id"`
-	Node        string        `json:"node"`
-	EgressIf    string        `json:"egress_if"`
-	LastMS      int64         `json:"last_ms"` // end of the window that the values are of
-	Count       value         `json:"count"`
-	Latency     latencyValues `json:"latency_ns"`
-	Queue       queueValues   `json:"queue_bytes"`
-	Utilization value         `json:"tx_utilization"`
-	Learning    bool          `json:"learning"`            // younger than its statistics need
-	Judgement   string        `json:"judgement,omitempty"` // "judged", or why it was not: "too-young", "too-few"
-	Worst       value         `json:"worst"`               // of the metric that the list is sorted by, in the recent windows
-	Trend       []value       `json:"trend"`               // of the same metric, the kept windows, oldest first
-}
-
 // serveHops lists hops, the worst of a metric in the recent windows first (sort=METRIC), or by name (sort=node); q= keeps
 // those that the text finds.
 func (s *Server) serveHops(w http.ResponseWriter, r *http.Request) {
@@ -205,22 +159,14 @@ func (s *Server) serveHops(w http.ResponseWriter, r *http.Request) {
 	if refuse(w, cmp.Or(err, merr)) {
 		return
 	}
-	rows, total := s.history.listHops(newSearch(q.Get("q")), s.names(), m, byName, offset, limit)
-	s.answer(w, hopList{metricNames[m], total, recentWindows, rows})
+	rows, total := s.history.listHops(names.NewSearch(q.Get("q")), s.names(), m, byName, offset, limit)
+	s.answer(w, ask.HopList{Sort: metricNames[m], Total: total, RecentWindows: recentWindows, Hops: rows})
 }
 
-// hopList holds some of the hops.
-type hopList struct {
-	Sort          string   `json:"sort"` // the metric of worst and trend
-	Total         int      `json:"total"`
-	RecentWindows int      `json:"recent_windows"` // over which worst looks back
-	Hops          []hopRow `json:"hops"`
-}
-
-func (h *history) listHops(filter search, n *names.Names, m metric, byName bool, offset, limit int) ([]hopRow, int) {
+func (h *history) listHops(filter names.Search, n *names.Names, m metric, byName bool, offset, limit int) ([]ask.HopRow, int) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	list := slices.DeleteFunc(h.sortedHops(), func(s *hopSeries) bool { return !filter.findsHop(s.HopKey, n) })
+	list := slices.DeleteFunc(h.sortedHops(), func(s *hopSeries) bool { return !filter.Hop(s.HopKey, n).Found() })
 	if !byName {
 		worst := make(map[*hopSeries]float32, len(list))
 		for _, s := range list {
@@ -232,26 +178,26 @@ func (h *history) listHops(filter search, n *names.Names, m metric, byName bool,
 		}
 		slices.SortStableFunc(list, func(a, b *hopSeries) int { return cmp.Compare(worst[b], worst[a]) })
 	}
-	rows := []hopRow{}
+	rows := []ask.HopRow{}
 	for _, s := range list[min(offset, len(list)):min(offset+limit, len(list))] {
 		rows = append(rows, h.hopRow(s, m))
 	}
 	return rows, len(list)
 }
 
-func (h *history) hopRow(s *hopSeries, m metric) hopRow {
-	row := hopRow{ID: s.id, Node: s.NodeName(), EgressIf: s.EgressName(), Learning: s.learning, Judgement: s.judgement.String(), Worst: value(h.worst(s, m)), Trend: []value{}}
+func (h *history) hopRow(s *hopSeries, m metric) ask.HopRow {
+	row := ask.HopRow{ID: s.id, Node: s.NodeName(), EgressIf: s.EgressName(), Learning: s.learning, Judgement: s.judgement.String(), Worst: ask.Value(h.worst(s, m)), Trend: []ask.Value{}}
 	v := nothing
 	if s.last >= h.oldest() {
 		if c := h.at(s, s.last); c != nil {
 			v, row.LastMS = c.v, h.ms(s.last)
 		}
 	}
-	row.Count, row.Utilization = value(v[count]), value(v[utilizationMax])
-	row.Latency = latencyValues{value(v[latencyP50]), value(v[latencyP90]), value(v[latencyP99]), value(v[latencyMax])}
-	row.Queue = queueValues{value(v[queueP50]), value(v[queueP99]), value(v[queueMax])}
+	row.Count, row.Utilization = ask.Value(v[count]), ask.Value(v[utilizationMax])
+	row.Latency = ask.LatencyValues{P50: ask.Value(v[latencyP50]), P90: ask.Value(v[latencyP90]), P99: ask.Value(v[latencyP99]), Max: ask.Value(v[latencyMax])}
+	row.Queue = ask.QueueValues{P50: ask.Value(v[queueP50]), P99: ask.Value(v[queueP99]), Max: ask.Value(v[queueMax])}
 	for n := h.oldest(); n <= h.newest; n++ {
-		row.Trend = append(row.Trend, value(h.value(s, n, m)))
+		row.Trend = append(row.Trend, ask.Value(h.value(s, n, m)))
 	}
 	return row
 }
@@ -276,13 +222,6 @@ func hopParam(q url.Values) (inference.HopKey, error) {
 	return k, nil
 }
 
-// hopAnswer is one hop over the kept windows.
-type hopAnswer struct {
-	Row     hopRow             `json:"hop"`
-	Windows []int64            `json:"windows"` // their ends
-	Series  map[string][]value `json:"series"`  // by metric, a value of each window
-}
-
 // serveHop answers all metrics of one hop over the kept windows.
 func (s *Server) serveHop(w http.ResponseWriter, r *http.Request) {
 	k, err := hopParam(r.URL.Query())
@@ -297,11 +236,11 @@ func (s *Server) serveHop(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusNotFound, fmt.Sprintf("no hop %s in the kept windows; it is written as in 7:3 (node 7, egress interface 3)", k))
 		return
 	}
-	out := hopAnswer{h.hopRow(series, latencyP99), []int64{}, map[string][]value{}}
+	out := ask.HopAnswer{Row: h.hopRow(series, latencyP99), Windows: []int64{}, Series: map[string][]ask.Value{}}
 	for n := h.oldest(); n <= h.newest; n++ {
 		out.Windows = append(out.Windows, h.ms(n))
 		for m := range numMetrics {
-			out.Series[metricNames[m]] = append(out.Series[metricNames[m]], value(h.value(series, n, m)))
+			out.Series[metricNames[m]] = append(out.Series[metricNames[m]], ask.Value(h.value(series, n, m)))
 		}
 	}
 	h.mu.RUnlock()

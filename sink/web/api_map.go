@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
@@ -35,12 +36,12 @@ func (s *Server) serveMap(w http.ResponseWriter, r *http.Request) {
 
 // mapState is the changing part of a map. Numbers of directions and nodes are those of the map's version.
 type mapState struct {
-	Version string  `json:"version"`
-	EndMS   int64   `json:"end_ms"` // of the newest window
-	Metric  string  `json:"metric"`
-	Unit    string  `json:"unit"`
-	Values  []value `json:"values"` // by direction, the last of the latest windows
-	Nodes   []value `json:"nodes"`  // by node: the worst of its hops that are on no direction, as those to hosts
+	Version string      `json:"version"`
+	EndMS   int64       `json:"end_ms"` // of the newest window
+	Metric  string      `json:"metric"`
+	Unit    string      `json:"unit"`
+	Values  []ask.Value `json:"values"` // by direction, the last of the latest windows
+	Nodes   []ask.Value `json:"nodes"`  // by node: the worst of its hops that are on no direction, as those to hosts
 
 	// The interface by which reports know a direction, where that is another than the map's.
 	Egress   map[string]uint32  `json:"egress,omitempty"`
@@ -81,10 +82,10 @@ func (s *Server) serveMapState(w http.ResponseWriter, r *http.Request) {
 
 // mapValues puts hops on their directions. Of several on one, as of queues of one interface, the worst counts.
 func (h *history) mapValues(a *atlas.Placing, m metric, out *mapState) {
-	out.Values, out.Nodes = make([]value, a.Directions()), make([]value, a.Nodes())
-	for _, list := range [2][]value{out.Values, out.Nodes} {
+	out.Values, out.Nodes = make([]ask.Value, a.Directions()), make([]ask.Value, a.Nodes())
+	for _, list := range [2][]ask.Value{out.Values, out.Nodes} {
 		for i := range list {
-			list[i] = value(absent)
+			list[i] = ask.Absent
 		}
 	}
 	h.mu.RLock()
@@ -112,7 +113,7 @@ func (h *history) mapValues(a *atlas.Placing, m metric, out *mapState) {
 		for n := h.newest; n >= from; n-- {
 			if v := h.value(s, n, m); v == v {
 				if before := float32(list[at]); !(before >= v) {
-					list[at] = value(v)
+					list[at] = ask.Value(v)
 				}
 				break
 			}

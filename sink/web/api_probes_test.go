@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 type probesAnswer struct {
@@ -22,12 +23,12 @@ type probesAnswer struct {
 			Reports uint64
 			Hops    []struct {
 				Node     uint32
-				EgressIf uint32         `json:"egress_if"`
-				Latency  *probeQuantile `json:"latency_ns"`
-				Queue    *probeQuantile `json:"queue_bytes"`
+				EgressIf uint32             `json:"egress_if"`
+				Latency  *ask.ProbeQuantile `json:"latency_ns"`
+				Queue    *ask.ProbeQuantile `json:"queue_bytes"`
 			}
 		}
-		Links   []linkRow
+		Links   []ask.LinkRow
 		NoLinks int `json:"links_left_out"`
 	}
 }
@@ -70,7 +71,7 @@ func TestProbes(t *testing.T) {
 	if len(w.Probes) != 2 || w.Bound != 3 || w.LeftOut != 0 || w.Missing != nil {
 		t.Fatalf("window %+v", w)
 	}
-	if len(w.Links) != probeLinks/20+1 || w.Links[0] != (linkRow{1, 2, 3, 4, 5, 6, -7}) || w.NoLinks != 0 {
+	if len(w.Links) != probeLinks/20+1 || w.Links[0] != (ask.LinkRow{Node: 1, EgressIf: 2, Peer: 3, PeerIf: 4, Period: 5, Packets: 6, Least: -7}) || w.NoLinks != 0 {
 		t.Fatalf("%d links, %+v, %d left out", len(w.Links), w.Links[0], w.NoLinks)
 	}
 	p := w.Probes[1]
@@ -95,7 +96,7 @@ func TestProbes(t *testing.T) {
 		t.Errorf("since=x: %s", res.Status)
 	}
 	h := p.Hops
-	if h[0].Node != 1 || h[0].EgressIf != 2 || h[0].Latency == nil || *h[0].Latency != (probeQuantile{5, 10, 20, 30}) || h[0].Queue != nil || h[1].Latency != nil {
+	if h[0].Node != 1 || h[0].EgressIf != 2 || h[0].Latency == nil || *h[0].Latency != (ask.ProbeQuantile{Count: 5, P50: 10, P90: 20, P99: 30}) || h[0].Queue != nil || h[1].Latency != nil {
 		t.Errorf("hops %+v", h)
 	}
 }

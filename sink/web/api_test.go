@@ -69,16 +69,16 @@ func TestAPI(t *testing.T) {
 	srv := newSceneServer(t)
 
 	var status struct {
-		Version  string         `json:"version"`
-		WindowMS int64          `json:"window_ms"`
-		Windows  int            `json:"windows"`
-		Sources  []Source       `json:"sources"`
-		Kept     map[string]int `json:"kept"`
-		Findings findingCount   `json:"findings"`
+		Version  string           `json:"version"`
+		WindowMS int64            `json:"window_ms"`
+		Windows  int              `json:"windows"`
+		Sources  []Source         `json:"sources"`
+		Kept     map[string]int   `json:"kept"`
+		Findings ask.FindingCount `json:"findings"`
 	}
 	get(t, srv, "/api/status", &status)
 	if status.Version != "v0.1.0" || status.WindowMS != 5000 || status.Windows != sceneWindows || status.Kept["hops"] != 80 || status.Kept["flows"] != 26 ||
-		status.Kept["exporters"] != 20 || status.Findings != (findingCount{3, "critical"}) || len(status.Sources) != 1 || status.Sources[0].Address != "127.0.0.1:32766" {
+		status.Kept["exporters"] != 20 || status.Findings != (ask.FindingCount{Open: 3, Worst: "critical"}) || len(status.Sources) != 1 || status.Sources[0].Address != "127.0.0.1:32766" {
 		t.Errorf("status: %+v", status)
 	}
 
@@ -175,7 +175,7 @@ func TestAPI(t *testing.T) {
 	}
 	var flow struct {
 		Positions []struct{ Node string }
-		Changes   []changeRow
+		Changes   []ask.ChangeRow
 	}
 	get(t, srv, "/api/flow?key="+url.QueryEscape(flows.Flows[1].Key), &flow)
 	if len(flow.Positions) != 5 || len(flow.Changes) != 1 {
@@ -188,7 +188,7 @@ func TestAPI(t *testing.T) {
 		t.Errorf("findings: %+v", found)
 	}
 
-	var exporters exporterList
+	var exporters ask.ExporterList
 	get(t, srv, "/api/exporters?limit=2", &exporters)
 	if exporters.Total != 20 || len(exporters.Exporters) != 2 || exporters.Exporters[0].Node != "17" || !exporters.Exporters[0].Silent || exporters.Exporters[1].Node != "5" {
 		t.Errorf("exporters: %+v", exporters)
@@ -521,7 +521,7 @@ func TestAPILearning(t *testing.T) {
 			{HopKey: inference.HopKey{Node: 1}, Count: 1, Latency: s, Learning: learning}, {HopKey: inference.HopKey{Node: 2}, Count: 1, Latency: s}}}, nil))
 	}
 	learning := func() (out []bool) {
-		var list struct{ Hops []hopRow }
+		var list struct{ Hops []ask.HopRow }
 		get(t, srv, "/api/hops?sort=node", &list)
 		for _, h := range list.Hops {
 			out = append(out, h.Learning)

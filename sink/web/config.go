@@ -12,6 +12,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/ingest/peer"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 // Config holds where the page is served, the access to it, and how much of the past it shows.
@@ -119,7 +120,7 @@ func (c *Config) Memory() int64 {
 	windows := int64(c.HistoryWindows)
 	return int64(c.MaxHops)*(2*row+int64(unsafe.Sizeof(interfaceSeries{})+unsafe.Sizeof(probedSeries{}))) + int64(c.MaxHops)*(row+near+windows*int64(unsafe.Sizeof(cell{}))) +
 		int64(c.MaxFlows)*(row+maxChanges*512+inference.MostSights*int64(unsafe.Sizeof(inference.FlowSight{}))+windows*(int64(unsafe.Sizeof(flowCell{}))+maxPositions*int64(unsafe.Sizeof(positionCell{})))) +
-		probeWindows*int64(c.MaxFlows)*(row+probePathMost*int64(unsafe.Sizeof(probeHop{})+2*unsafe.Sizeof(probeQuantile{}))) +
+		probeWindows*int64(c.MaxFlows)*(row+probePathMost*int64(unsafe.Sizeof(ask.ProbeHop{})+2*unsafe.Sizeof(ask.ProbeQuantile{}))) +
 		int64(c.MaxExporters)*(row+windows*int64(unsafe.Sizeof(exporterCell{}))) +
 		int64(c.MaxFindings)*2048 + int64(c.MaxConnections)*answer
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 // exporterCell is one exporter in one window.
@@ -16,27 +17,13 @@ type exporterCell struct {
 	restarts              uint32
 }
 
-// exporterTotals are sums since the exporter was first seen. Lost can go down when late reports fill a gap.
-// Provisional is no sum: it is the number still missing at the end of the newest window.
-type exporterTotals struct {
-	Reports     int64 `json:"reports"`
-	Lost        int64 `json:"lost"`
-	Duplicated  int64 `json:"duplicated"`
-	Reordered   int64 `json:"reordered"`
-	Late        int64 `json:"late"`
-	Down        int64 `json:"down"`
-	Provisional int64 `json:"provisional"`
-	Restarts    int64 `json:"restarts"`
-	Malformed   int64 `json:"malformed"`
-}
-
 type exporterSeries struct {
 	inference.ExporterKey
 	last   uint64 // number of the last window that named it
 	active uint64 // number of the last window with a report
 	at     int64  // end of that window, ms
 	cells  []exporterCell
-	exporterTotals
+	ask.ExporterTotals
 }
 
 func (e *exporterSeries) lastSeen() uint64 { return e.last }

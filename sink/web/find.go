@@ -35,7 +35,8 @@ type found struct {
 	Detail  string `json:"detail,omitempty"`
 	Address string `json:"address"` // the part of the page's address that shows it
 
-	rank, order int
+	rank  names.Rank
+	order int
 }
 
 // serveFind answers what q= finds of everything that the page shows, and of what has a name, at most limit= of a kind.
@@ -48,12 +49,12 @@ func (s *Server) serveFind(w http.ResponseWriter, r *http.Request) {
 	text := strings.TrimSpace(q.Get("q"))
 	groups := []foundGroup{}
 	if text != "" {
-		groups = s.find(newSearch(text), text, int(limit))
+		groups = s.find(names.NewSearch(text), text, int(limit))
 	}
 	s.answer(w, foundList{shorten(text), groups})
 }
 
-func (s *Server) find(what search, text string, limit int) []foundGroup {
+func (s *Server) find(what names.Search, text string, limit int) []foundGroup {
 	n := s.names()
 	groups := s.history.find(&what, n)
 	open, ended := s.findings.list()
@@ -75,12 +76,12 @@ func (s *Server) find(what search, text string, limit int) []foundGroup {
 }
 
 // find searches nodes, interfaces, hosts, exporters, paths of probes and flows.
-func (h *history) find(what *search, n *names.Names) []foundGroup {
+func (h *history) find(what *names.Search, n *names.Names) []foundGroup {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	var exporters, probes, flows []found
 	for _, e := range h.exporters.all {
-		if rank := what.rank(textsOfExporter(e.ExporterKey, n), e.Addr.Netip()); rank < notFound {
+		if rank := what.Exporter(e.ExporterKey, n); rank.Found() {
 			hit := found{Name: withName(n.Host(e.Addr.Netip()), e.Addr.String()), Address: "#exporters=" + e.Addr.String(), rank: rank}
 			if !e.Nameless {
 				hit.Detail = "node " + n.Node(e.Node)
@@ -89,7 +90,7 @@ func (h *history) find(what *search, n *names.Names) []foundGroup {
 		}
 	}
 	for _, p := range h.probed.all {
-		if rank := what.rank(textsOfProbe(&p.ProbeKey, n), p.From.Netip(), p.To.Netip()); rank < notFound && p.last >= h.oldest() {
+		if rank := what.Probe(&p.ProbeKey, n); rank.Found() && p.last >= h.oldest() {
 			name := p.From.String() + " > " + p.To.String()
 			probes = append(probes, found{Name: fmt.Sprintf("%s, path %d", name, p.Path), Address: "#probed=" + url.PathEscape(name), rank: rank})
 		}
@@ -101,7 +102,7 @@ func (h *history) find(what *search, n *names.Names) []foundGroup {
 		}
 		hosts[f.key.SrcAddr()]++
 		hosts[f.key.DstAddr()]++
-		if rank := what.rankFlow(&f.key, n); rank < notFound {
+		if rank := what.Flow(&f.key, n); rank.Found() {
 			name := f.key.String()
 			flows = append(flows, found{Name: name, Address: "#flow=" + url.PathEscape(name), rank: rank})
 		}
@@ -114,7 +115,7 @@ func (h *history) find(what *search, n *names.Names) []foundGroup {
 }
 
 // findHops searches the nodes and interfaces that report, that are counted, or that have a name.
-func (h *history) findHops(what *search, n *names.Names) (nodes, interfaces []found) {
+func (h *history) findHops(what *names.Search, n *names.Names) (nodes, interfaces []found) {
 	ports := map[uint32]int{} // interfaces with reports by node
 	known := map[inference.HopKey]bool{}
 	for k := range h.hops.all {
@@ -142,7 +143,7 @@ func (h *history) findHops(what *search, n *names.Names) (nodes, interfaces []fo
 		if k.EgressIf == 0 {
 			continue
 		}
-		if rank := what.rank(textsOfHop(k, n)); rank < notFound {
+		if rank := what.Hop(k, n); rank.Found() {
 			hit := found{Name: n.HopNode(k) + " port " + n.HopEgress(k), Address: "#hop=" + k.NodeName() + "/" + k.EgressName(), rank: rank, order: int(k.EgressIf)}
 			if _, reports := h.hops.get(k); !reports {
 				hit.Detail, hit.Address = "no reports", "#interfaces="+url.PathEscape(k.String())
@@ -153,23 +154,23 @@ func (h *history) findHops(what *search, n *names.Names) (nodes, interfaces []fo
 	return nodes, interfaces
 }
 
-func foundNode(what *search, n *names.Names, id uint32, ports int) (found, bool) {
+func foundNode(what *names.Search, n *names.Names, id uint32, ports int) (found, bool) {
 	k := inference.HopKey{Node: id}
-	rank := what.rank(textsOfHop(k, n))
+	rank := what.Hop(k, n)
 	hit := found{Name: n.Node(id), Detail: quantity(ports, "port"), Address: "#hop=" + k.NodeName() + "/", rank: rank}
 	if ports == 0 {
 		hit.Detail, hit.Address = "no reports", "#map=node/"+k.NodeName()
 	}
-	return hit, rank < notFound
+	return hit, rank.Found()
 }
 
-func foundHosts(what *search, n *names.Names, hosts map[netip.Addr]int) (hits []found) {
+func foundHosts(what *names.Search, n *names.Names, hosts map[netip.Addr]int) (hits []found) {
 	for a, flows := range hosts {
 		if !a.IsValid() {
 			continue
 		}
 		name := n.Host(a)
-		if rank := what.rank([]string{a.String(), name}, a); rank < notFound {
+		if rank := what.Texts([]string{a.String(), name}, a); rank.Found() {
 			hits = append(hits, found{Name: withName(name, a.String()), Detail: quantity(flows, "flow"), Address: "#flows=" + a.String(), rank: rank, order: -flows})
 		}
 	}
@@ -177,7 +178,7 @@ func foundHosts(what *search, n *names.Names, hosts map[netip.Addr]int) (hits []
 }
 
 // foundFindings searches findings by their headline, identifier, kind and place.
-func foundFindings(what *search, n *names.Names, open, ended []inference.Finding) (hits []found) {
+func foundFindings(what *names.Search, n *names.Names, open, ended []inference.Finding) (hits []found) {
 	for i, list := range [][]inference.Finding{open, ended} {
 		for k := range list {
 			f := &list[k]
@@ -186,7 +187,7 @@ func foundFindings(what *search, n *names.Names, open, ended []inference.Finding
 			if f.Flow != (decode.FlowKey{}) {
 				addresses = []netip.Addr{f.Flow.SrcAddr(), f.Flow.DstAddr()}
 			}
-			if rank := what.rank([]string{line, f.IDText(), f.Kind.String(), f.Element.String()}, addresses...); rank < notFound {
+			if rank := what.Texts([]string{line, f.IDText(), f.Kind.String(), f.Element.String()}, addresses...); rank.Found() {
 				hits = append(hits, found{Name: line, Detail: [...]string{f.Severity.String(), "ended"}[i], Address: "#finding=" + f.IDText(), rank: rank, order: len(hits)})
 			}
 		}

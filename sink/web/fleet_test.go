@@ -13,6 +13,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 // replace passes a window of a fleet to srv, which never refuses it.
@@ -174,7 +175,7 @@ func TestLearningBehind(t *testing.T) {
 		write(srv, sink.NewWindow("fleet", w, nil))
 	}
 	learning := func() string {
-		var list struct{ Hops []hopRow }
+		var list struct{ Hops []ask.HopRow }
 		get(t, srv, "/api/hops?sort=node", &list)
 		out := ""
 		for _, h := range list.Hops {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 // Bounds of the memory of one flow.
@@ -54,7 +55,7 @@ type flowSeries struct {
 	history   []pathChange          // oldest first
 	sights    []inference.FlowSight // of the last window with any, where sighted is its number
 	sighted   uint64
-	several   *pathRow // what the last window said of other paths; nil if the flow has one
+	several   *ask.PathRow // what the last window said of other paths; nil if the flow has one
 }
 
 func (f *flowSeries) lastSeen() uint64 { return f.last }
@@ -84,7 +85,7 @@ func (h *history) addFlow(n uint64, stats *inference.FlowStats) {
 	if f.last == n {
 		f.several = nil
 		if stats.Sprayed() || stats.Unsettled {
-			row := newPathRow(&PathFlow{FlowStats: *stats})
+			row := ask.NewPathRow(stats, 0)
 			f.several = &row
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 // interfaceCell is the rise of the counters of one interface in one window.
@@ -46,35 +47,13 @@ func (h *history) addInterface(n uint64, stats *inference.InterfaceStats) {
 	s.last = max(s.last, n)
 }
 
-// interfaceRow is one interface. Counts are of the recent windows, or of the last one in which counters came, if that is further back.
-type interfaceRow struct {
-	Node        string  `json:"node"`
-	Interface   string  `json:"interface"`
-	Speed       float64 `json:"speed_bps"`      // 0 where unknown
-	Utilization value   `json:"tx_utilization"` // of what it sends, the worst of the recent windows
-	Received    value   `json:"rx_utilization"` // the same, of what it receives
-	InPackets   *uint64 `json:"in_packets"`
-	OutPackets  *uint64 `json:"out_packets"`
-	InErrors    *uint64 `json:"in_errors"`
-	OutErrors   *uint64 `json:"out_errors"`
-	InDiscards  *uint64 `json:"in_discards"`
-	OutDiscards *uint64 `json:"out_discards"`
-	InOctets    *uint64 `json:"in_octets"`
-	OutOctets   *uint64 `json:"out_octets"`
-	QueueP99    value   `json:"queue_p99_bytes"` // the worst of the recent windows
-	LastMS      int64   `json:"last_ms"`
-
-	key  inference.HopKey
-	lost float64 // share of errors and discards among the packets, of the worse direction
-}
-
 // listInterfaces lists those first that damage or discard the greatest share of their packets, then those that are busiest in one direction.
-func (h *history) listInterfaces(filter search, n *names.Names, offset, limit int) ([]interfaceRow, int) {
+func (h *history) listInterfaces(filter names.Search, n *names.Names, offset, limit int) ([]interfaceRow, int) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	rows := []interfaceRow{}
 	for _, s := range h.interfaces.all {
-		if s.last >= h.oldest() && filter.findsHop(s.HopKey, n) {
+		if s.last >= h.oldest() && filter.Hop(s.HopKey, n).Found() {
 			rows = append(rows, h.interfaceRow(s))
 		}
 	}
@@ -87,11 +66,13 @@ func (h *history) listInterfaces(filter search, n *names.Names, offset, limit in
 
 func (h *history) interfaceRow(s *interfaceSeries) interfaceRow {
 	row := interfaceRow{
-		key: s.HopKey, Node: s.NodeName(), Interface: strconv.FormatUint(uint64(s.EgressIf), 10), LastMS: h.ms(s.last),
-		Utilization: value(absent), Received: value(absent), QueueP99: value(absent),
+		key: s.HopKey, InterfaceRow: ask.InterfaceRow{
+			Node: s.NodeName(), Interface: strconv.FormatUint(uint64(s.EgressIf), 10), LastMS: h.ms(s.last),
+			Utilization: ask.Absent, Received: ask.Absent, QueueP99: ask.Absent,
+		},
 	}
 	if hop, ok := h.hops.get(s.HopKey); ok {
-		row.Utilization, row.QueueP99 = value(h.worst(hop, utilizationMax)), value(h.worst(hop, queueP99))
+		row.Utilization, row.QueueP99 = ask.Value(h.worst(hop, utilizationMax)), ask.Value(h.worst(hop, queueP99))
 	}
 	counts := [...]**uint64{&row.InPackets, &row.OutPackets, &row.InErrors, &row.OutErrors, &row.InDiscards, &row.OutDiscards}
 	add := func(to **uint64, has bool, n uint64) {
@@ -105,7 +86,7 @@ func (h *history) interfaceRow(s *interfaceSeries) interfaceRow {
 	from := min(h.recent(), s.last)
 	for c := range s.cells.since(from) {
 		if c.has&decode.CountRxUtilization != 0 {
-			row.Received = greater(row.Received, value(c.rx)/decode.WholeUtilization)
+			row.Received = greater(row.Received, ask.Value(c.rx)/decode.WholeUtilization)
 		}
 		for which, to := range [...]**uint64{&row.InOctets, &row.OutOctets} {
 			add(to, c.has&(decode.CountInOctets<<which) != 0, c.octets[which])
@@ -119,10 +100,10 @@ func (h *history) interfaceRow(s *interfaceSeries) interfaceRow {
 }
 
 // busier returns the greater utilisation of the two directions.
-func (r *interfaceRow) busier() value { return greater(r.Utilization, r.Received) }
+func (r *interfaceRow) busier() ask.Value { return greater(r.Utilization, r.Received) }
 
 // greater returns the greater of two values, of which one may be absent.
-func greater(a, b value) value {
+func greater(a, b ask.Value) ask.Value {
 	if cmp.Compare(a, b) < 0 {
 		return b
 	}
@@ -160,7 +141,7 @@ func (s *Server) serveInterfaces(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	n := s.names()
-	rows, total := s.history.listInterfaces(newSearch(q.Get("q")), n, offset, limit)
+	rows, total := s.history.listInterfaces(names.NewSearch(q.Get("q")), n, offset, limit)
 	speeds(rows, n)
 	s.answer(w, interfaceList{total, recentWindows, rows})
 }
@@ -170,4 +151,11 @@ type interfaceList struct {
 	Total         int            `json:"total"`
 	RecentWindows int            `json:"recent_windows"` // over which is counted
 	Interfaces    []interfaceRow `json:"interfaces"`
+}
+
+// interfaceRow is an interface with what puts it in its place.
+type interfaceRow struct {
+	ask.InterfaceRow
+	key  inference.HopKey
+	lost float64 // share of errors and discards among the packets, of the worse direction
 }

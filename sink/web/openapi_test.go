@@ -27,6 +27,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
@@ -52,7 +53,7 @@ type describer struct {
 // schema returns the schema of a type. Structs with a name become a type of the document.
 func (d *describer) schema(t reflect.Type) object {
 	switch {
-	case t == reflect.TypeFor[value]():
+	case t == reflect.TypeFor[ask.Value]():
 		return object{"type": []string{"number", "null"}}
 	case t == reflect.TypeFor[inference.Element]():
 		return d.element()
@@ -101,6 +102,7 @@ func (d *describer) element() object {
 }
 
 func (d *describer) ref(t reflect.Type) object {
+	t = answered(t)
 	name := d.name(t)
 	if _, done := d.types[name]; !done {
 		d.types[name] = nil // a type may contain itself
@@ -154,6 +156,23 @@ func (d *describer) fields(t reflect.Type, s object) {
 			s["required"] = append(s["required"].([]string), tag)
 		}
 	}
+}
+
+// answered returns the type that a row embeds which is in JSON nothing but that, or else the type itself.
+func answered(t reflect.Type) reflect.Type {
+	var in reflect.Type
+	for f := range fieldsOf(t) {
+		switch {
+		case f.Anonymous && f.Type.Kind() == reflect.Struct && in == nil:
+			in = f.Type
+		case f.IsExported():
+			return t
+		}
+	}
+	if in != nil {
+		return in
+	}
+	return t
 }
 
 func fieldsOf(t reflect.Type) func(func(reflect.StructField) bool) {

@@ -16,6 +16,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 // sprayedFlow uses five paths at once, two more of which one is used, and has digests that fit none of them.
@@ -62,7 +63,7 @@ func testAPIPaths(t *testing.T) {
 		return scenePaths(n)
 	}
 	srv := serve(t, DefaultConfig(), deps)
-	var list pathList
+	var list ask.PathList
 	for range 3 {
 		get(t, srv, "/api/paths", &list)
 	}
@@ -71,7 +72,7 @@ func testAPIPaths(t *testing.T) {
 	}
 	if list.Known != 412 || list.Undecided != 12 || len(list.Flows) != 3 || list.Flows[0].Complete || list.Flows[0].Needed != 5 || list.Flows[0].Hops[1].Node != "" ||
 		!list.Flows[1].Hops[1].Marked || list.Flows[1].Hops[1].Confidence != 0.6 || list.Flows[2].Others != 1 ||
-		list.Flows[2].Whole == nil || *list.Flows[2].Whole != (wholePath{"sum of latency", 44, 20_000, 31_000}) || list.Flows[2].Frequent != "queue" || !slices.Equal(list.Flows[2].Hops[1].Frequent, []frequentValue{{12_000, .6, .66}, {0, .2, .2}}) {
+		list.Flows[2].Whole == nil || *list.Flows[2].Whole != (ask.WholePath{Of: "sum of latency", Digests: 44, P50: 20_000, P99: 31_000}) || list.Flows[2].Frequent != "queue" || !slices.Equal(list.Flows[2].Hops[1].Frequent, []ask.FrequentValue{{Value: 12_000, Least: .6, Most: .66}, {Value: 0, Least: .2, Most: .2}}) {
 		t.Errorf("%+v", list)
 	}
 	get(t, serve(t, DefaultConfig(), sceneDeps(now)), "/api/paths", &list)
@@ -99,14 +100,14 @@ func TestAPISeveralPaths(t *testing.T) {
 	hops := []inference.FlowHop{{HopKey: inference.HopKey{Node: 17}}, {HopKey: inference.HopKey{Node: 100}}}
 	write(srv, sink.NewWindow("here", &inference.Window{End: sceneTime.UnixNano(), Flows: []inference.FlowStats{
 		{Key: mustFlow(key), Packets: 9, Hops: hops}, {Key: mustFlow("10.1.0.5:80 > 10.2.0.1:5001 tcp"), Packets: 8, Hops: hops}}}, nil))
-	holds := func(what string, f *pathRow) {
+	holds := func(what string, f *ask.PathRow) {
 		t.Helper()
 		if f == nil || !f.Sprayed || f.Share != 0.4 || len(f.Hops) != 2 || len(f.OtherPaths) != 4 || f.OtherPaths[3].Nodes[1] != "104" || f.OtherPaths[3].Share != 0.12 ||
 			len(f.Inseparable) != 1 || f.Inseparable[0].Paths[1][1] != "201" || f.Unexplained != 0.02 {
 			t.Errorf("%s: %+v", what, f)
 		}
 	}
-	var list pathList
+	var list ask.PathList
 	get(t, srv, "/api/paths", &list)
 	if list.Sprayed != 1 || len(list.Flows) != 1 {
 		t.Fatalf("%+v", list)
@@ -135,7 +136,7 @@ func TestAPISeveralPathsOfWindows(t *testing.T) {
 	window := func(after time.Duration, f inference.FlowStats) {
 		write(srv, sink.NewWindow("here", &inference.Window{End: sceneTime.Add(after).UnixNano(), Flows: []inference.FlowStats{f}}, nil))
 	}
-	of := func() *pathRow {
+	of := func() *ask.PathRow {
 		var flows struct{ Flows []flowRow }
 		get(t, srv, "/api/flows?q="+url.QueryEscape(key), &flows)
 		var one struct{ Flow flowRow }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 // probedCell is the outcome of the probes of one path in one window.
@@ -52,37 +53,13 @@ func (h *history) addProbed(n uint64, stats *inference.ProbeStats) {
 
 func clamp32(n int64) int32 { return int32(max(min(n, 1<<31-1), -1<<31)) }
 
-// probedRow is one path of probes. Counts are of the recent windows, or of the last one with the path, if that is further back.
-type probedRow struct {
-	From      string `json:"from"`
-	To        string `json:"to"`
-	Path      uint32 `json:"path"`
-	Epoch     uint32 `json:"epoch"`
-	Sent      uint64 `json:"sent"`
-	Received  uint64 `json:"received"`
-	Lost      int64  `json:"lost"`
-	Forward   int64  `json:"lost_forward"`
-	Back      int64  `json:"lost_back"`
-	Late      uint64 `json:"late"`
-	Twice     uint64 `json:"duplicated"`
-	Corrupt   uint64 `json:"corrupt"`
-	Reordered uint64 `json:"reordered"`
-	DelayP50  value  `json:"delay_p50_ns"` // the worst of the recent windows
-	DelayP99  value  `json:"delay_p99_ns"`
-	Judgement string `json:"judgement,omitempty"` // of the delay: "judged", or why it was not: "too-young", "too-few"
-	LastMS    int64  `json:"last_ms"`
-
-	key  inference.ProbeKey
-	lost float64 // share of lost and damaged ones
-}
-
 // listProbed lists those first that lose or damage the greatest share of their probes, then those with the greatest delay.
-func (h *history) listProbed(filter search, n *names.Names, offset, limit int) ([]probedRow, int) {
+func (h *history) listProbed(filter names.Search, n *names.Names, offset, limit int) ([]probedRow, int) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	rows := []probedRow{}
 	for _, s := range h.probed.all {
-		if s.last >= h.oldest() && filter.findsProbe(&s.ProbeKey, n) {
+		if s.last >= h.oldest() && filter.Probe(&s.ProbeKey, n).Found() {
 			rows = append(rows, h.probedRow(s))
 		}
 	}
@@ -95,8 +72,10 @@ func (h *history) listProbed(filter search, n *names.Names, offset, limit int) (
 
 func (h *history) probedRow(s *probedSeries) probedRow {
 	row := probedRow{
-		key: s.ProbeKey, From: s.From.String(), To: s.To.String(), Path: s.Path, Epoch: s.Epoch, DelayP50: value(absent), DelayP99: value(absent),
-		Judgement: s.judgement.String(), LastMS: h.ms(s.last),
+		key: s.ProbeKey, ProbedRow: ask.ProbedRow{
+			From: s.From.String(), To: s.To.String(), Path: s.Path, Epoch: s.Epoch, DelayP50: ask.Absent, DelayP99: ask.Absent,
+			Judgement: s.judgement.String(), LastMS: h.ms(s.last),
+		},
 	}
 	from := min(h.recent(), s.last)
 	for c := range s.cells.since(from) {
@@ -109,7 +88,7 @@ func (h *history) probedRow(s *probedSeries) probedRow {
 		row.Lost += int64(c.lost)
 		row.Forward += int64(c.forward)
 		row.Back += int64(c.back)
-		row.DelayP50, row.DelayP99 = greater(row.DelayP50, value(c.p50)), greater(row.DelayP99, value(c.p99))
+		row.DelayP50, row.DelayP99 = greater(row.DelayP50, ask.Value(c.p50)), greater(row.DelayP99, ask.Value(c.p99))
 	}
 	if bad := float64(max(row.Lost, 0)) + float64(row.Corrupt); bad > 0 {
 		row.lost = bad / (bad + float64(row.Received))
@@ -124,7 +103,7 @@ func (s *Server) serveProbed(w http.ResponseWriter, r *http.Request) {
 	if refuse(w, err) {
 		return
 	}
-	rows, total := s.history.listProbed(newSearch(q.Get("q")), s.names(), offset, limit)
+	rows, total := s.history.listProbed(names.NewSearch(q.Get("q")), s.names(), offset, limit)
 	s.answer(w, probedList{total, recentWindows, rows})
 }
 
@@ -133,4 +112,11 @@ type probedList struct {
 	Total         int         `json:"total"`
 	RecentWindows int         `json:"recent_windows"` // over which is counted
 	Paths         []probedRow `json:"paths"`
+}
+
+// probedRow is a path of probes with what puts it in its place.
+type probedRow struct {
+	ask.ProbedRow
+	key  inference.ProbeKey
+	lost float64 // share of lost and damaged ones
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 // Unread is one exporter whose datagrams no profile reads, or a metric that is not counted at all.
@@ -19,14 +21,6 @@ type Unread struct {
 // maxUnread bounds the exporters of an answer.
 const maxUnread = 256
 
-type unreadRow struct {
-	Address string `json:"address"`
-	Count   uint64 `json:"count"`
-	AtLeast bool   `json:"at_least,omitempty"`
-	Text    string `json:"text"`
-	Sample  string `json:"sample,omitempty"` // hexadecimal
-}
-
 func (s *Server) unread() []Unread {
 	if s.deps.Unread == nil {
 		return nil
@@ -37,18 +31,12 @@ func (s *Server) unread() []Unread {
 // serveUnread lists exporters whose datagrams no profile reads; total counts those that are left out, too.
 func (s *Server) serveUnread(w http.ResponseWriter, _ *http.Request) {
 	all := s.unread()
-	rows := make([]unreadRow, 0, min(len(all), maxUnread))
+	rows := make([]ask.UnreadRow, 0, min(len(all), maxUnread))
 	for i := range all[:min(len(all), maxUnread)] {
 		u := &all[i]
-		rows = append(rows, unreadRow{u.Address, u.Count, u.AtLeast, u.Text, hex.EncodeToString(u.Sample)})
+		rows = append(rows, ask.UnreadRow{Address: u.Address, Count: u.Count, AtLeast: u.AtLeast, Text: u.Text, Sample: hex.EncodeToString(u.Sample)})
 	}
-	s.answer(w, unreadList{len(all), rows})
-}
-
-// unreadList holds the exporters whose datagrams no profile reads.
-type unreadList struct {
-	Total     int         `json:"total"` // with those that are left out
-	Exporters []unreadRow `json:"exporters"`
+	s.answer(w, ask.UnreadList{Total: len(all), Exporters: rows})
 }
 
 // serveSample answers with the sample of one exporter as a text file, for its reader.

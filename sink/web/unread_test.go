@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 func sceneUnread() []Unread {
@@ -25,7 +27,7 @@ func TestAPIUnread(t *testing.T) {
 	srv := serve(t, DefaultConfig(), deps)
 	var list struct {
 		Total     int
-		Exporters []unreadRow
+		Exporters []ask.UnreadRow
 	}
 	get(t, srv, "/api/unread", &list)
 	if list.Total != 2 || len(list.Exporters) != 2 || list.Exporters[0].Sample != "0005000101020304" || list.Exporters[1].Sample != "" || !list.Exporters[1].AtLeast {

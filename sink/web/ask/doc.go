@@ -1,3 +1,4 @@
-// Package ask is the client of a running collector or console. It asks for hops, flows and findings, and prints the
-// answers as text.
+// Package ask holds the answers of the API, and the client that asks a running collector or console for them. The page
+// fills the types whose names end with Row, List and Answer. The client reads hops, flows and findings into types of its
+// own, which check each node as they read it, and prints them as text.
 package ask

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"text/tabwriter"
 
 	"github.com/hopscope/hopscope/decode"
@@ -113,4 +114,89 @@ func (f *Flow) writeSeen(w io.Writer, called *names.Names) error {
 	}
 	_, err := fmt.Fprintln(w)
 	return err
+}
+
+// FlowHopRow is one hop of a flow's path in the last window in which the flow was seen.
+type FlowHopRow struct {
+	Node       string `json:"node"`
+	EgressIf   string `json:"egress_if,omitempty"`
+	LatencyP50 Value  `json:"latency_p50_ns"`
+	LatencyP99 Value  `json:"latency_p99_ns"`
+	QueueP99   Value  `json:"queue_p99_bytes"`
+	ErrorP50   Value  `json:"latency_p50_error"` // as a share of it
+	ErrorP99   Value  `json:"latency_p99_error"`
+}
+
+// SightRow is a node's view of a flow, by samples or flow records, in the last window in which any node saw it.
+type SightRow struct {
+	Node      string `json:"node"`
+	IngressIf string `json:"ingress_if,omitempty"`
+	EgressIf  string `json:"egress_if,omitempty"`
+	Packets   uint64 `json:"packets"`
+	Octets    uint64 `json:"octets,omitempty"`
+	DelayMean Value  `json:"path_delay_mean_ns"`
+	DelayMin  Value  `json:"path_delay_min_ns"`
+	DelayMax  Value  `json:"path_delay_max_ns"`
+	Delayed   uint64 `json:"path_delay_packets,omitempty"` // that the mean is of
+}
+
+// FlowPosition is one hop of a flow over the kept windows.
+type FlowPosition struct {
+	Node       string  `json:"node"` // in the last window
+	LatencyP50 []Value `json:"latency_p50_ns"`
+	LatencyP99 []Value `json:"latency_p99_ns"`
+	QueueP99   []Value `json:"queue_p99_bytes"`
+}
+
+// ChangeRow is a flow's move from one path to another.
+type ChangeRow struct {
+	AtMS    int64    `json:"ms"`
+	From    []string `json:"from"`
+	To      []string `json:"to"`
+	Packets uint64   `json:"packets"` // reports on the path that it left
+}
+
+// FlowRow is a flow in the recent windows.
+type FlowRow struct {
+	Key       string       `json:"key"`
+	Packets   float64      `json:"packets"`          // in the recent windows
+	Octets    float64      `json:"octets,omitempty"` // in the recent windows, of the node that saw the most; absent where none says it
+	Seen      []SightRow   `json:"seen,omitempty"`   // by samples and flow records, which do not say in which order
+	LastMS    int64        `json:"last_ms"`
+	Changes   uint64       `json:"changes"`    // of the path, since the flow was first seen
+	ChangedMS int64        `json:"changed_ms"` // the last of them, 0 if none was seen
+	Before    []string     `json:"before,omitempty"`
+	Path      []FlowHopRow `json:"path"`
+	Trend     []Value      `json:"trend"`             // packets, the kept windows, oldest first
+	Several   *PathRow     `json:"several,omitempty"` // what digests say, where the path is not all there is
+}
+
+// NewSightRow returns a sight in the form of the API.
+func NewSightRow(s *inference.FlowSight) SightRow {
+	port := func(n uint32) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.FormatUint(uint64(n), 10)
+	}
+	row := SightRow{
+		Node: inference.HopKey{Node: s.Node}.NodeName(), IngressIf: port(s.Ingress), EgressIf: port(s.Egress), Packets: s.Packets, Octets: s.Octets,
+		DelayMean: Absent, DelayMin: Absent, DelayMax: Absent, Delayed: s.Delayed,
+	}
+	if s.Delayed > 0 {
+		row.DelayMean = Value(s.DelayMean())
+	}
+	if s.HasDelayBounds() {
+		row.DelayMin, row.DelayMax = Value(s.DelayMin), Value(s.DelayMax)
+	}
+	return row
+}
+
+// NodeNames returns the nodes of a path.
+func NodeNames(path []uint32) []string {
+	names := make([]string, len(path))
+	for i, n := range path {
+		names[i] = inference.HopKey{Node: n}.NodeName()
+	}
+	return names
 }

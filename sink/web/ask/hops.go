@@ -46,3 +46,68 @@ func (h *Hops) Write(w io.Writer, sort string, called *names.Names) error {
 	}
 	return t.Flush()
 }
+
+// LatencyValues are the quantiles of the latency of a hop, in nanoseconds.
+type LatencyValues struct {
+	P50 Value `json:"p50"`
+	P90 Value `json:"p90"`
+	P99 Value `json:"p99"`
+	Max Value `json:"max"`
+}
+
+// QueueValues are the quantiles of the queue of a hop, in bytes.
+type QueueValues struct {
+	P50 Value `json:"p50"`
+	P99 Value `json:"p99"`
+	Max Value `json:"max"`
+}
+
+// HopRow is a hop in its last window.
+type HopRow struct {
+	ID          uint64        `json:"id"`
+	Node        string        `json:"node"`
+	EgressIf    string        `json:"egress_if"`
+	LastMS      int64         `json:"last_ms"` // end of the window that the values are of
+	Count       Value         `json:"count"`
+	Latency     LatencyValues `json:"latency_ns"`
+	Queue       QueueValues   `json:"queue_bytes"`
+	Utilization Value         `json:"tx_utilization"`
+	Learning    bool          `json:"learning"`            // younger than its statistics need
+	Judgement   string        `json:"judgement,omitempty"` // "judged", or why it was not: "too-young", "too-few"
+	Worst       Value         `json:"worst"`               // of the metric that the list is sorted by, in the recent windows
+	Trend       []Value       `json:"trend"`               // of the same metric, the kept windows, oldest first
+}
+
+// HopList holds some of the hops.
+type HopList struct {
+	Sort          string   `json:"sort"` // the metric of worst and trend
+	Total         int      `json:"total"`
+	RecentWindows int      `json:"recent_windows"` // over which worst looks back
+	Hops          []HopRow `json:"hops"`
+}
+
+// HopAnswer is one hop over the kept windows.
+type HopAnswer struct {
+	Row     HopRow             `json:"hop"`
+	Windows []int64            `json:"windows"` // their ends
+	Series  map[string][]Value `json:"series"`  // by metric, a value of each window
+}
+
+// Matrix is a metric of all hops over the kept windows. It is written by hand.
+type Matrix struct {
+	Metric   string              `json:"metric"`
+	Unit     string              `json:"unit"`    // ns, B, ratio or reports
+	Windows  []int64             `json:"windows"` // their ends
+	Reports  []uint64            `json:"reports"` // of each window
+	Hops     []MatrixRow         `json:"hops"`
+	Missing  map[string][]string `json:"missing,omitempty"`  // of a fleet: the collectors that a window is without, by its end
+	Replaced uint64              `json:"replaced,omitempty"` // windows before the newest that came again: where it grows, all have to be requested
+}
+
+// MatrixRow is a hop of a [Matrix].
+type MatrixRow struct {
+	ID       uint64  `json:"id"` // of a hop for as long as it is kept
+	Node     string  `json:"node"`
+	EgressIf string  `json:"egress_if"`
+	Values   []Value `json:"values"` // of each window
+}

@@ -67,3 +67,22 @@ func speedCell(bps float64) string {
 	}
 	return fmt.Sprintf("%.4g %s", bps, unit)
 }
+
+// InterfaceRow is one interface. Counts are of the recent windows, or of the last one in which counters came, if that is further back.
+type InterfaceRow struct {
+	Node        string  `json:"node"`
+	Interface   string  `json:"interface"`
+	Speed       float64 `json:"speed_bps"`      // 0 where unknown
+	Utilization Value   `json:"tx_utilization"` // of what it sends, the worst of the recent windows
+	Received    Value   `json:"rx_utilization"` // the same, of what it receives
+	InPackets   *uint64 `json:"in_packets"`
+	OutPackets  *uint64 `json:"out_packets"`
+	InErrors    *uint64 `json:"in_errors"`
+	OutErrors   *uint64 `json:"out_errors"`
+	InDiscards  *uint64 `json:"in_discards"`
+	OutDiscards *uint64 `json:"out_discards"`
+	InOctets    *uint64 `json:"in_octets"`
+	OutOctets   *uint64 `json:"out_octets"`
+	QueueP99    Value   `json:"queue_p99_bytes"` // the worst of the recent windows
+	LastMS      int64   `json:"last_ms"`
+}

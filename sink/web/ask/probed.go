@@ -52,3 +52,24 @@ func (a *Probed) Write(w io.Writer) error {
 	}
 	return t.Flush()
 }
+
+// ProbedRow is one path of probes. Counts are of the recent windows, or of the last one with the path, if that is further back.
+type ProbedRow struct {
+	From      string `json:"from"`
+	To        string `json:"to"`
+	Path      uint32 `json:"path"`
+	Epoch     uint32 `json:"epoch"`
+	Sent      uint64 `json:"sent"`
+	Received  uint64 `json:"received"`
+	Lost      int64  `json:"lost"`
+	Forward   int64  `json:"lost_forward"`
+	Back      int64  `json:"lost_back"`
+	Late      uint64 `json:"late"`
+	Twice     uint64 `json:"duplicated"`
+	Corrupt   uint64 `json:"corrupt"`
+	Reordered uint64 `json:"reordered"`
+	DelayP50  Value  `json:"delay_p50_ns"` // the worst of the recent windows
+	DelayP99  Value  `json:"delay_p99_ns"`
+	Judgement string `json:"judgement,omitempty"` // of the delay: "judged", or why it was not: "too-young", "too-few"
+	LastMS    int64  `json:"last_ms"`
+}
