@@ -213,7 +213,7 @@ func testPagePaths(t *testing.T, parent context.Context) {
 	if got := eval[string](t, b, `document.querySelector(".inferred-path .marked").title`); got != "follows from the topology; no digest of its own confirms it, right with 60.0\u202f%" {
 		t.Errorf("a marked hop says %q", got)
 	}
-	if got, want := eval[string](t, b, `document.querySelector(".inferred-path .often").title`), "Queue lengths that come most often, with the share of digests: 12\u202fKB in 66.0\u202f%, 0\u202fB in 20.0\u202f%"; got != want {
+	if got, want := eval[string](t, b, `document.querySelector(".inferred-path .often").title`), "Queue lengths that come most often, with the share of digests: 12\u202fkB in 66.0\u202f%, 0\u202fB in 20.0\u202f%"; got != want {
 		t.Errorf("frequent values: %q, want %q", got, want)
 	}
 	b.wait(t, `[...document.querySelectorAll(".several")].some((p) => !p.hidden && p.textContent.includes("7 paths at once; this one: 40"))`)
