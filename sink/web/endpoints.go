@@ -90,6 +90,6 @@ func (s *Server) api(mux *http.ServeMux) {
 	mux.HandleFunc("/api/openapi.json", serveOpenAPI)
 	mux.HandleFunc("/api/docs", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/docs/api", http.StatusFound) })
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
-		problem(w, http.StatusNotFound, "no "+shorten(strings.TrimPrefix(r.URL.Path, "/api/"))+" in the API; /api/openapi.json and /api/docs describe it")
+		problem(w, http.StatusNotFound, "there is no "+shorten(strings.TrimPrefix(r.URL.Path, "/api/"))+" in the API: /api/docs lists what there is")
 	})
 }
