@@ -116,12 +116,17 @@ func (h *history) find(what *names.Search, n *names.Names) []foundGroup {
 
 // findHops searches the nodes and interfaces that report, that are counted, or that have a name.
 func (h *history) findHops(what *names.Search, n *names.Names) (nodes, interfaces []found) {
-	ports := map[uint32]int{} // interfaces with reports by node
+	ports := map[uint32]int{} // interfaces with reports, by node with reports
 	known := map[inference.HopKey]bool{}
 	for k := range h.hops.all {
-		if known[k] = true; !k.Other {
-			ports[k.Node]++
+		if known[k] = true; k.Other {
+			continue
 		}
+		numbered := 0
+		if k.EgressIf != 0 { // without a number it is no port
+			numbered = 1
+		}
+		ports[k.Node] += numbered
 	}
 	for k := range h.interfaces.all {
 		known[k] = true
@@ -136,7 +141,7 @@ func (h *history) findHops(what *names.Search, n *names.Names) (nodes, interface
 		}
 		if !seen[k.Node] {
 			seen[k.Node] = true
-			if hit, ok := foundNode(what, n, k.Node, ports[k.Node]); ok {
+			if hit, ok := foundNode(what, n, k.Node, ports); ok {
 				nodes = append(nodes, hit)
 			}
 		}
@@ -154,12 +159,15 @@ func (h *history) findHops(what *names.Search, n *names.Names) (nodes, interface
 	return nodes, interfaces
 }
 
-func foundNode(what *names.Search, n *names.Names, id uint32, ports int) (found, bool) {
+func foundNode(what *names.Search, n *names.Names, id uint32, ports map[uint32]int) (found, bool) {
 	k := inference.HopKey{Node: id}
 	rank := what.Hop(k, n)
-	hit := found{Name: n.Node(id), Detail: quantity(ports, "port"), Address: "#hop=" + k.NodeName() + "/", rank: rank}
-	if ports == 0 {
+	hit := found{Name: n.Node(id), Address: "#hop=" + k.NodeName() + "/", rank: rank}
+	switch count, reports := ports[id]; {
+	case !reports:
 		hit.Detail, hit.Address = "no reports", "#map=node/"+k.NodeName()
+	case count > 0:
+		hit.Detail = quantity(count, "port")
 	}
 	return hit, rank.Found()
 }

@@ -1,12 +1,14 @@
 package web
 
 import (
+	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
 
+	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 )
 
@@ -59,6 +61,31 @@ func TestFind(t *testing.T) {
 		if got.String() != c.want || got.Query != c.query {
 			t.Errorf("%q finds\n%s\nwant\n%s", c.query, got, c.want)
 		}
+	}
+}
+
+// TestFindPorts: an interface without a number is no port, and its node reports all the same.
+func TestFindPorts(t *testing.T) {
+	srv, err := New(DefaultConfig(), sceneDeps(sceneTime))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hop := func(node, port uint32) inference.HopStats {
+		return inference.HopStats{HopKey: inference.HopKey{Node: node, EgressIf: port}, Count: 1}
+	}
+	srv.history.add(&inference.Window{End: 1e9, Hops: []inference.HopStats{hop(71, 0), hop(72, 0), hop(72, 3), hop(73, 1), hop(73, 2)}})
+	var got foundList
+	get(t, srv, "/api/find?q=node", &got)
+	details := map[string]string{}
+	for _, g := range got.Groups {
+		if g.Kind == "node" {
+			for _, h := range g.Hits {
+				details[h.Name] = h.Detail
+			}
+		}
+	}
+	if want := map[string]string{"71": "", "72": "1 port", "73": "2 ports"}; !maps.Equal(details, want) {
+		t.Errorf("nodes %v, want %v", details, want)
 	}
 }
 
