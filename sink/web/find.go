@@ -56,7 +56,8 @@ func (s *Server) serveFind(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) find(what names.Search, text string, limit int) []foundGroup {
 	n := s.names()
-	groups := s.history.find(&what, n)
+	keys := s.history.findable()
+	groups := keys.find(&what, n)
 	open, ended := s.findings.list()
 	groups = append(groups, foundGroup{Kind: "finding", Hits: foundFindings(&what, n, open, ended)})
 	filter := url.PathEscape(text)
@@ -75,39 +76,69 @@ func (s *Server) find(what names.Search, text string, limit int) []foundGroup {
 	return slices.DeleteFunc(groups, func(g foundGroup) bool { return g.Total == 0 })
 }
 
-// find searches nodes, interfaces, hosts, exporters, paths of probes and flows.
-func (h *history) find(what *names.Search, n *names.Names) []foundGroup {
+// findable holds the keys of what the page shows.
+type findable struct {
+	hops      map[inference.HopKey]bool // false where an interface is counted and reports nothing
+	exporters []inference.ExporterKey
+	probes    []inference.ProbeKey
+	flows     []decode.FlowKey
+}
+
+// findable copies the keys, so that no search holds up the windows that come.
+func (h *history) findable() findable {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
+	f := findable{hops: make(map[inference.HopKey]bool, len(h.hops.all)), flows: make([]decode.FlowKey, 0, len(h.flows.all))}
+	for k := range h.interfaces.all {
+		f.hops[k] = false
+	}
+	for k := range h.hops.all {
+		f.hops[k] = true
+	}
+	for k := range h.exporters.all {
+		f.exporters = append(f.exporters, k)
+	}
+	for k, p := range h.probed.all {
+		if p.last >= h.oldest() {
+			f.probes = append(f.probes, k)
+		}
+	}
+	for k, x := range h.flows.all {
+		if x.last >= h.oldest() {
+			f.flows = append(f.flows, k)
+		}
+	}
+	return f
+}
+
+// find searches nodes, interfaces, hosts, exporters, paths of probes and flows.
+func (f *findable) find(what *names.Search, n *names.Names) []foundGroup {
 	var exporters, probes, flows []found
-	for _, e := range h.exporters.all {
-		if rank := what.Exporter(e.ExporterKey, n); rank.Found() {
-			hit := found{Name: withName(n.Host(e.Addr.Netip()), e.Addr.String()), Address: "#exporters=" + e.Addr.String(), rank: rank}
-			if !e.Nameless {
-				hit.Detail = "node " + n.Node(e.Node)
+	for _, k := range f.exporters {
+		if rank := what.Exporter(k, n); rank.Found() {
+			hit := found{Name: withName(n.Host(k.Addr.Netip()), k.Addr.String()), Address: "#exporters=" + k.Addr.String(), rank: rank}
+			if !k.Nameless {
+				hit.Detail = "node " + n.Node(k.Node)
 			}
 			exporters = append(exporters, hit)
 		}
 	}
-	for _, p := range h.probed.all {
-		if rank := what.Probe(&p.ProbeKey, n); rank.Found() && p.last >= h.oldest() {
-			name := p.From.String() + " > " + p.To.String()
-			probes = append(probes, found{Name: fmt.Sprintf("%s, path %d", name, p.Path), Address: "#probed=" + url.PathEscape(name), rank: rank})
+	for _, k := range f.probes {
+		if rank := what.Probe(&k, n); rank.Found() {
+			name := k.From.String() + " > " + k.To.String()
+			probes = append(probes, found{Name: fmt.Sprintf("%s, path %d", name, k.Path), Address: "#probed=" + url.PathEscape(name), rank: rank})
 		}
 	}
 	hosts := map[netip.Addr]int{} // flows
-	for _, f := range h.flows.all {
-		if f.last < h.oldest() {
-			continue
-		}
-		hosts[f.key.SrcAddr()]++
-		hosts[f.key.DstAddr()]++
-		if rank := what.Flow(&f.key, n); rank.Found() {
-			name := f.key.String()
+	for _, k := range f.flows {
+		hosts[k.SrcAddr()]++
+		hosts[k.DstAddr()]++
+		if rank := what.Flow(&k, n); rank.Found() {
+			name := k.String()
 			flows = append(flows, found{Name: name, Address: "#flow=" + url.PathEscape(name), rank: rank})
 		}
 	}
-	nodes, interfaces := h.findHops(what, n)
+	nodes, interfaces := f.findHops(what, n)
 	return []foundGroup{
 		{Kind: "node", Hits: nodes}, {Kind: "interface", Hits: interfaces}, {Kind: "host", Hits: foundHosts(what, n, hosts)},
 		{Kind: "exporter", Hits: exporters}, {Kind: "probe", Hits: probes}, {Kind: "flow", Hits: flows},
@@ -115,11 +146,16 @@ func (h *history) find(what *names.Search, n *names.Names) []foundGroup {
 }
 
 // findHops searches the nodes and interfaces that report, that are counted, or that have a name.
-func (h *history) findHops(what *names.Search, n *names.Names) (nodes, interfaces []found) {
+func (f *findable) findHops(what *names.Search, n *names.Names) (nodes, interfaces []found) {
+	for _, r := range n.Rows() {
+		k := inference.HopKey{Node: r.Node, EgressIf: r.EgressIf}
+		if _, there := f.hops[k]; !there {
+			f.hops[k] = false
+		}
+	}
 	ports := map[uint32]int{} // interfaces with reports, by node with reports
-	known := map[inference.HopKey]bool{}
-	for k := range h.hops.all {
-		if known[k] = true; k.Other {
+	for k, reports := range f.hops {
+		if k.Other || !reports {
 			continue
 		}
 		numbered := 0
@@ -128,14 +164,8 @@ func (h *history) findHops(what *names.Search, n *names.Names) (nodes, interface
 		}
 		ports[k.Node] += numbered
 	}
-	for k := range h.interfaces.all {
-		known[k] = true
-	}
-	for _, r := range n.Rows() {
-		known[inference.HopKey{Node: r.Node, EgressIf: r.EgressIf}] = true
-	}
 	seen := map[uint32]bool{}
-	for k := range known {
+	for k, reports := range f.hops {
 		if k.Other {
 			continue
 		}
@@ -150,7 +180,7 @@ func (h *history) findHops(what *names.Search, n *names.Names) (nodes, interface
 		}
 		if rank := what.Hop(k, n); rank.Found() {
 			hit := found{Name: n.HopNode(k) + " port " + n.HopEgress(k), Address: "#hop=" + k.NodeName() + "/" + k.EgressName(), rank: rank, order: int(k.EgressIf)}
-			if _, reports := h.hops.get(k); !reports {
+			if !reports {
 				hit.Detail, hit.Address = "no reports", "#interfaces="+url.PathEscape(k.String())
 			}
 			interfaces = append(interfaces, hit)
