@@ -174,6 +174,7 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"findings mute --kind drops --for 1h --until 2120-01-01T00:00:00Z", "findings mute --by x", "findings mute --note x",
 		"findings unmute", "findings unmute --element spine", "findings unmute --kind slow", "findings unmute --kind drops", "findings unmute --kind drops --file text",
 		"findings test", "findings test x", "findings test --config nowhere", "findings test --config bad.yaml",
+		"man", "man x", "man --dir=",
 		"kafka nonsense", "kafka topics nonsense", "kafka topics check --config nowhere", "kafka topics check --format xml", "kafka topics create --config nowhere",
 		"kafka topics create --format xml",
 		"spool nonsense",
@@ -241,7 +242,7 @@ func TestExitStatusOfFailures(t *testing.T) {
 		"collect --config busy.yaml", "collect --config page.yaml", "collect --config spool.yaml", "demo --listen " + l.Addr().String(),
 		"top --url http://127.0.0.1:1", "flow --url http://127.0.0.1:1", "health --url http://127.0.0.1:1",
 		"plan cover --topology two.edges --depots a", "plan cover --topology fat-tree:4 --svg text/x.svg", "plan cover --topology fat-tree:4 --check plan.json",
-		"plan orchestrate --topology two.edges", "plan attention --instance none.json", "demo --data text/x",
+		"plan orchestrate --topology two.edges", "plan attention --instance none.json", "demo --data text/x", "man --dir text/x",
 	} {
 		if got, err := exitOf(t, strings.Fields(args)...); got != 1 {
 			t.Errorf("hopscope %s: status %d, want 1: %v", args, got, err)

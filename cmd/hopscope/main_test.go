@@ -68,7 +68,10 @@ func TestExitStatus(t *testing.T) {
 	}{
 		{"", 0, []string{"Usage:", "demo"}},
 		{"--version", 0, []string{"hopscope version"}},
-		{"completion bash", 0, []string{"bash completion"}},
+		{"completion bash", 0, []string{"bash completion", " __complete "}},
+		{"completion zsh", 0, []string{"#compdef hopscope", " __complete "}},
+		{"completion fish", 0, []string{"fish completion", " __complete "}},
+		{"completion powershell", 0, []string{"powershell completion", " __complete "}},
 		{"nonsense", 64, []string{`no command "nonsense"`}},
 		{"replay", 64, []string{"wants 1 argument, got 0"}},
 		{"replay --nonsense x", 64, []string{"unknown flag"}},

@@ -106,7 +106,7 @@ func TestTop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	beside := []string{"go.mod", "go.sum", "Makefile", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "docs", "deploy", "bin"}
+	beside := []string{"go.mod", "go.sum", "Makefile", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "SUPPORT.md", "LICENSE", "docs", "deploy", "bin", "dist"}
 	for _, e := range entries {
 		_, room := rooms[e.Name()]
 		if !room && !strings.HasPrefix(e.Name(), ".") && !slices.Contains(beside, e.Name()) {

@@ -29,7 +29,7 @@ Start with "hopscope demo".`,
 	root.AddCommand(
 		demoCommand(), collectCommand(), consumeCommand(), consoleCommand(), agentCommand(), controlCommand(), replayCommand(), decodeCommand(), plan.Command(),
 		topCommand(), flowCommand(), findingsCommand(), detectCommand(), healthCommand(),
-		selftestCommand(), benchCommand(), configCommand(), spoolCommand(), kafkaCommand(),
+		selftestCommand(), benchCommand(), configCommand(), spoolCommand(), kafkaCommand(), cli.ManCommand(),
 	)
 	cli.Prepare(root, interruptible)
 	return root
