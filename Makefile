@@ -7,14 +7,14 @@ PURE    := CGO_ENABLED=0 $(GO)
 CACHE   := .cache
 BIN     := bin/hopscope
 HARNESS := bin/hopscope-bench
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
+VERSION := $(shell .ci/version.sh 2>/dev/null)
 LDFLAGS := -s -w $(if $(VERSION),-X main.release=$(VERSION))
 FUZZTIME ?= 10s
 LONGTIME ?= 1h
 TIMEOUT  ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross demo servers test race bench fuzz fuzz-long lint mutate web web-check influxdb influxdb2 kafka python browser promtool alertmanager namespaces tshark torture docs results papers proto check clean
+.PHONY: help build cross release demo servers test race bench fuzz fuzz-long lint mutate web web-check influxdb influxdb2 kafka python browser promtool alertmanager namespaces tshark torture docs results papers proto check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -30,6 +30,12 @@ SYSTEMS ?= linux/arm64 darwin/arm64 freebsd/amd64 windows/amd64
 cross: ## build both programs for other systems
 	@set -e; for system in $(SYSTEMS); do echo "cross $$system"; \
 		CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build ./cmd/...; done
+
+# Every pair that docs/operating.md names.
+RELEASED ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,freebsd/amd64,freebsd/arm64,windows/amd64
+
+release: ## make what users download, in dist/: archives, lists of parts (SBOM), sums
+	$(PURE) run ./internal/release -version '$(VERSION)' -systems '$(RELEASED)'
 
 demo: build ## start an emulated network, the collector and its page; no other service needed
 	$(BIN) demo
@@ -163,4 +169,4 @@ check: ## run exactly what CI runs
 	.ci/run
 
 clean: ## remove what was built (not .cache)
-	rm -rf bin
+	rm -rf bin dist

@@ -3,6 +3,7 @@ module github.com/hopscope/hopscope
 go 1.26.0
 
 require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/DataDog/sketches-go v1.4.8
 	github.com/apache/arrow/go/v15 v15.0.2
 	github.com/apache/datasketches-go v0.1.0
@@ -10,6 +11,7 @@ require (
 	github.com/chromedp/chromedp v0.22.0
 	github.com/goccy/go-yaml v1.19.2
 	github.com/google/gopacket v1.1.19
+	github.com/google/licensecheck v0.3.1
 	github.com/influxdata/influxdb-client-go/v2 v2.14.0
 	github.com/influxdata/line-protocol v0.0.0-20200327222509-2487e7298839
 	github.com/klauspost/compress v1.20.1
