@@ -93,6 +93,9 @@ func KindOf(k ingest.Kind) demux.Kind { return pipeline.KindOf(k) }
 // OpenSources opens the sources that have a section in the settings struct cfg points to. Nothing is read yet.
 func OpenSources(cfg any) ([]Source, error) { return pipeline.OpenSources(cfg) }
 
+// FirstSpool returns the directory of the first spool of a store of series that is switched on in the settings struct cfg points to, or "".
+func FirstSpool(cfg any) string { return stores.FirstSpool(cfg) }
+
 // CloseSources closes sources that are not run after all.
 func CloseSources(sources []Source) error { return pipeline.CloseSources(sources) }
 

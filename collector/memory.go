@@ -22,6 +22,12 @@ type memorySection interface {
 	Memory() int64
 }
 
+// hopSection is implemented by settings of parts whose memory grows with the hops of a window.
+type hopSection interface {
+	// HopMemory is the most memory that the part takes for so many hops, in bytes.
+	HopMemory(hops int) int64
+}
+
 // readers is implemented by settings of sources whose datagrams several goroutines read.
 type readers interface {
 	// Readers returns the number of goroutines and the largest frame, in bytes.
@@ -86,6 +92,11 @@ func Memory(cfg *Config, analysis *Analysis, all any) []Need {
 		}
 		if s, ok := part.Value.(memorySection); ok {
 			if n := s.Memory(); n > 0 {
+				needs = append(needs, Need{part.Key, n})
+			}
+		}
+		if s, ok := part.Value.(hopSection); ok {
+			if n := s.HopMemory(analysis.Flows.MaxHops); n > 0 {
 				needs = append(needs, Need{part.Key, n})
 			}
 		}

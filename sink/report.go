@@ -25,3 +25,10 @@ type WindowWriter interface {
 	Name() string // a word for metrics and logs
 	WriteWindow(ctx context.Context, w *Window) error
 }
+
+// PartialWriter is a [WindowWriter] that takes windows as the partial windows that they were made of: AddPartial is called in place of
+// WriteWindow, and Window.Partial is set in its call. A window whose label comes again has only what is new.
+type PartialWriter interface {
+	WindowWriter
+	AddPartial(ctx context.Context, w *Window) error
+}

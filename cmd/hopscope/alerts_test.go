@@ -46,7 +46,7 @@ var alertMetrics = []string{"up", "process_start_time_seconds", "process_residen
 func TestAlertsNameMetrics(t *testing.T) {
 	cfg := defaultConfig()
 	known := map[string][]string{}
-	for _, m := range append(collector.Metrics(&cfg), fleetMetrics...) {
+	for _, m := range slices.Concat(collector.Metrics(&cfg), fleetMetrics, historyMetrics) {
 		known[m.Name] = append(slices.Clone(m.Labels), "job", "instance")
 	}
 	for _, name := range alertMetrics {

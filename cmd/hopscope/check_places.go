@@ -35,6 +35,9 @@ func places(cfg *config) (list []settings.Place) {
 	if p := cfg.JSONL.Config.Path; cfg.JSONL.Enabled && p != "" && p != "-" {
 		list = append(list, settings.Place{Key: "jsonl.path", Path: p, What: "the lines of jsonl"})
 	}
+	if dir := cfg.History.Dir; cfg.History.Enabled && dir != "" {
+		list = append(list, settings.Place{Key: "history.dir", Path: dir, What: "the history", Dir: true})
+	}
 	for i, p := range cfg.PCAP.Files {
 		if p != "" && p != "-" {
 			list = append(list, settings.Place{Key: fmt.Sprintf("pcap.files[%d]", i), Path: p, What: "a capture that is read", Read: true})

@@ -217,6 +217,7 @@ func demoConfig(listen, data string) config {
 	cfg.Parquet.Config.Dir = filepath.Join(data, "parquet")
 	cfg.Parquet.Config.RotateInterval = 5 * time.Second
 	cfg.Parquet.Spool.Dir = filepath.Join(data, "spool")
+	cfg.History.Dir = filepath.Join(data, "history")
 	cfg.Events.Warmup = 15
 	cfg.Log.Level = "warn"
 	return cfg

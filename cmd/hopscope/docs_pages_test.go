@@ -41,7 +41,7 @@ What the collector says of itself at `+"`/metrics`"+` on the page's port, in the
 | --- | --- | --- | --- |
 `)
 	cfg := defaultConfig()
-	if err := writeMetrics(w, append(collector.Metrics(&cfg), fleetMetrics...)); err != nil {
+	if err := writeMetrics(w, slices.Concat(collector.Metrics(&cfg), fleetMetrics, historyMetrics)); err != nil {
 		return err
 	}
 	fmt.Fprint(w, `

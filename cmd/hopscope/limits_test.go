@@ -101,7 +101,7 @@ var unlimited = map[string][]string{
 	"how work is divided, or handed on": {"shards", "udp.workers", "udp.batch_size", "afpacket.workers", "pcap.batch_frames", "influx.batch_points", "kafka.slices", "kafka.in_flight", "kafka.drain_bytes",
 		"kafka.max_message_bytes", "consume.record_bytes", "*.spool.segment_bytes", "parquet.memory_bytes", "parquet.row_group_rows", "influx.split_requests", "flows.path_length", "pint.sketch_bytes"},
 	"when a value is worth a finding, or how many are compared":                            {"events.[^m]*", "events.min_records"},
-	"how far back something is kept or merged":                                             {"corrections_bytes", "web.history_windows", "jsonl.rotate_bytes", "consume.patience"},
+	"how far back something is kept or merged":                                             {"corrections_bytes", "history.max_bytes", "web.history_windows", "jsonl.rotate_bytes", "consume.patience"},
 	"where loss ends and a restart begins, which series and findings say of each exporter": {"exporters.tracking.window", "exporters.tracking.max_gap"},
 	"the busiest of all, whose number every window has":                                    {"flows.top_flows"},
 	"senders wait in the queue of the system":                                              {"otlp.max_connections"},

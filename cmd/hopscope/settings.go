@@ -13,6 +13,7 @@ import (
 	"github.com/hopscope/hopscope/ingest/otlp"
 	"github.com/hopscope/hopscope/ingest/pcapfile"
 	"github.com/hopscope/hopscope/ingest/udp"
+	"github.com/hopscope/hopscope/sink/history"
 	"github.com/hopscope/hopscope/sink/influx"
 	"github.com/hopscope/hopscope/sink/jsonl"
 	"github.com/hopscope/hopscope/sink/kafka"
@@ -40,6 +41,7 @@ type config struct {
 	Syslog             collector.StoreConfig[receiver.Syslog]       `yaml:"syslog" doc:"Alerts as messages of syslog."`
 	Consume            fleet.Config                                 `yaml:"consume" doc:"How a consumer merges the windows of a fleet."`
 	Web                web.Config                                   `yaml:"web" doc:"The page, the metrics and the health checks."`
+	History            history.Config                               `yaml:"history" doc:"What the page shows of the past: windows on disk, merged to minutes, hours and days."`
 	Log                logConfig                                    `yaml:"log" doc:"What is written to standard error."`
 
 	file *settings.File // that was read, if any

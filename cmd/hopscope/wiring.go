@@ -23,6 +23,7 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/history"
 	"github.com/hopscope/hopscope/sink/kafka"
 	"github.com/hopscope/hopscope/sink/web"
 	"github.com/hopscope/hopscope/sink/web/atlas"
@@ -34,6 +35,7 @@ type running struct {
 	cfg  *config
 	page *web.Server // nil without one
 
+	history *history.Store         // nil without one
 	fleet   *kafka.Writer          // nil where the collector is no member of one
 	replays bool                   // its windows are those of a capture
 	served  atomic.Pointer[string] // where the page is, for later requests
@@ -51,8 +53,14 @@ func openLive(cfg *config, opt collector.Options, network *atlas.Map) (*running,
 	}
 	opt.Sources = append(opt.Sources, sources...)
 	r, err := open(cfg, opt)
-	if err != nil || cfg.Web.Listen == "" {
+	if err != nil {
 		return r, err
+	}
+	if err := r.keepHistory(); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	if cfg.Web.Listen == "" {
+		return r, nil
 	}
 	if network == nil {
 		network, err = pageMap(cfg)
@@ -96,6 +104,9 @@ func (r *running) url() string {
 // addPage binds the address of the page and makes it a writer of the collector. It draws network, which may be nil.
 func (r *running) addPage(cfg web.Config, network *atlas.Map) error {
 	registry := r.Registry()
+	if r.history != nil {
+		registry.MustRegister(historyCollector{r.history})
+	}
 	if r.fleet != nil {
 		registry.MustRegister(fleetCollector{r.fleet})
 	}
@@ -122,9 +133,9 @@ func (r *running) setting(key string) (value, doc string, ok bool) {
 func (r *running) notes() []string {
 	s := r.Status()
 	if text := s.Coverage.Text(); text != "" {
-		return append(s.Problems, text)
+		return append(r.historyProblems(s.Problems), text)
 	}
-	return s.Problems
+	return r.historyProblems(s.Problems)
 }
 
 // openPage binds the address of a page that draws network, which may be nil. The function unready returns what keeps
@@ -166,7 +177,7 @@ func (r *running) loopView() *atlas.LoopView {
 // status is the collector's status on the page.
 func (r *running) status() web.Status {
 	c := r.Status()
-	s := web.Status{Version: version(), Start: c.Start, Window: c.Window, ReportsPerSecond: c.ReportsPerSecond, Problems: r.NotReady(), LeftOut: c.LeftOut}
+	s := web.Status{Version: version(), Start: c.Start, Window: c.Window, ReportsPerSecond: c.ReportsPerSecond, Problems: r.historyProblems(r.NotReady()), LeftOut: c.LeftOut}
 	if c.Coverage.Seen+c.Coverage.Paths > 0 {
 		s.Coverage = &c.Coverage
 	}

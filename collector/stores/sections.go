@@ -251,6 +251,16 @@ func Spools(cfg any) map[string]string {
 	return dirs
 }
 
+// FirstSpool returns the directory of the first spool of a store of series that is switched on in the settings struct cfg points to, or "".
+func FirstSpool(cfg any) string {
+	for _, s := range sections(cfg) {
+		if dir := s.spoolDir(); dir != "" && !s.alerts() {
+			return dir
+		}
+	}
+	return ""
+}
+
 // Names lists the sections of stores of series, or of receivers of alerts, in a settings struct, enabled or not. cfg
 // points to the struct.
 func Names(cfg any, alerts bool) (names []string) {

@@ -104,12 +104,14 @@ func (e *Ends) end(end pipeline.End, took time.Duration, change func(*sink.Windo
 		change(closed, partial)
 	}
 	e.Ledger.Close(w.Reports)
+	// What was counted under the label before was handed over before.
+	part := &sink.Window{Window: &alone, Findings: found, Instance: e.Instance, Run: closed.Run, Label: label, Partial: partial}
 	for _, out := range e.Writers {
 		err := error(nil)
 		if q, ok := out.(*stores.Queue); ok && q.Encoder != nil {
-			// What was counted under the label before was handed over before.
-			err = q.WritePartial(context.Background(), &sink.Window{Window: &alone, Findings: found, Instance: e.Instance,
-				Run: closed.Run, Label: label, Partial: partial})
+			err = q.WritePartial(context.Background(), part)
+		} else if p, ok := out.(sink.PartialWriter); ok {
+			err = p.AddPartial(context.Background(), part)
 		} else {
 			err = out.WriteWindow(context.Background(), closed)
 		}

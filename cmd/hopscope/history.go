@@ -1,0 +1,108 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/sink/history"
+)
+
+// historyDir is the directory of the history, or "" where none is kept: that of the settings, or the folder history beside the state file
+// in the directory of the first spool of series.
+func historyDir(cfg *config) string {
+	switch {
+	case !cfg.History.Enabled:
+		return ""
+	case cfg.History.Dir != "":
+		return cfg.History.Dir
+	}
+	if dir := collector.FirstSpool(cfg); dir != "" {
+		return filepath.Join(dir, "history")
+	}
+	return ""
+}
+
+// noHistory says why there is no history, and what to set.
+func noHistory(cfg *config) string {
+	if !cfg.History.Enabled {
+		return "no history: set history.enabled"
+	}
+	return "no history: set history.dir, or enable a store with a spool"
+}
+
+// keepHistory opens the history and makes it a writer of the collector.
+func (r *running) keepHistory() (err error) {
+	dir := historyDir(r.cfg)
+	if dir == "" {
+		return nil
+	}
+	r.history, err = history.Open(r.cfg.History, history.Options{Dir: dir, Hops: r.cfg.Flows.MaxHops, Ledger: r.Balances})
+	if err != nil {
+		return err
+	}
+	r.AddWriter(r.history)
+	return nil
+}
+
+// Close releases what was opened, for a collector that is not run.
+func (r *running) Close() error {
+	if r.history != nil {
+		_ = r.history.Close() // nothing was written
+	}
+	return r.Collector.Close()
+}
+
+// historyProblems adds what is wrong with the history.
+func (r *running) historyProblems(problems []string) []string {
+	if r.history == nil {
+		return problems
+	}
+	if p := r.history.Problem(); p != "" {
+		return append(problems[:len(problems):len(problems)], p)
+	}
+	return problems
+}
+
+// historyMetrics are those of the history, beside those of all collectors.
+var historyMetrics = []collector.Metric{
+	{Name: "hopscope_history_bytes", Help: "Bytes of the history on disk.", Kind: collector.Gauge},
+	{Name: "hopscope_history_records", Help: "Records of the history: minutes, ten minutes, hours and days.", Kind: collector.Gauge},
+	{Name: "hopscope_history_oldest_timestamp_seconds", Help: "When the oldest record of the history begins; 0 without any.", Kind: collector.Gauge},
+	{Name: "hopscope_history_written_total", Help: "Records written to the history.", Kind: collector.Counter},
+	{Name: "hopscope_history_written_bytes_total", Help: "Bytes of those.", Kind: collector.Counter},
+	{Name: "hopscope_history_lost_minutes_total", Help: "Minutes that are missing in the history, because the disk did not take them or was too slow.", Kind: collector.Counter},
+	{Name: "hopscope_history_lost_windows_total", Help: "Windows in those minutes.", Kind: collector.Counter},
+	{Name: "hopscope_history_damaged_total", Help: "Records of the history, and remains of some, that could not be read.", Kind: collector.Counter},
+	{Name: "hopscope_history_deleted_files_total", Help: "Files of the history that were deleted by age or by size.", Kind: collector.Counter},
+	{Name: "hopscope_history_findings_left_out_total", Help: "Findings for which a minute of the history had no place.", Kind: collector.Counter},
+}
+
+// historyCollector reads them.
+type historyCollector struct{ s *history.Store }
+
+// Describe implements prometheus.Collector.
+func (c historyCollector) Describe(out chan<- *prometheus.Desc) {
+	prometheus.DescribeByCollect(c, out)
+}
+
+// Collect implements prometheus.Collector.
+func (c historyCollector) Collect(out chan<- prometheus.Metric) {
+	s := c.s.Stats()
+	records := 0
+	for _, n := range s.Records {
+		records += n
+	}
+	for i, v := range []float64{
+		float64(s.Bytes), float64(records), float64(s.Oldest) / 1e9, float64(s.Written), float64(s.WrittenBytes), float64(s.LostMinutes),
+		float64(s.LostWindows), float64(s.Damaged), float64(s.Deleted), float64(s.LeftOut),
+	} {
+		m := historyMetrics[i]
+		kind := prometheus.CounterValue
+		if m.Kind == collector.Gauge {
+			kind = prometheus.GaugeValue
+		}
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc(m.Name, m.Help, nil, nil), kind, v)
+	}
+}

@@ -1,0 +1,61 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"github.com/hopscope/hopscope/inference/window"
+	"github.com/hopscope/hopscope/sketches/logcode"
+)
+
+// Config says where the history is and how much of it is kept.
+type Config struct {
+	Enabled  bool          `yaml:"enabled" doc:"Keep a history on disk for the page, where dir or the directory of a spool says where."`
+	Dir      string        `yaml:"dir" doc:"Directory of the history; it is made when missing and belongs to one process. Empty is the folder history in the directory of the first spool; without a spool there is no history."`
+	MaxBytes int64         `yaml:"max_bytes" doc:"Most bytes on disk. Minutes may take half of it, records of ten minutes a quarter, and those of hours and days the rest. Beyond that the oldest file of its kind is deleted." range:"16777216..1099511627776"`
+	Minutes  time.Duration `yaml:"minutes" doc:"How long records of minutes are kept. Those of ten minutes are kept ten times as long." range:"1h..8784h"`
+	Hours    time.Duration `yaml:"hours" doc:"How long records of hours and days are kept." range:"24h..87840h"`
+}
+
+// DefaultConfig keeps minutes for two days, ten minutes for twenty, and hours for 400, in a gibibyte.
+func DefaultConfig() Config {
+	return Config{Enabled: true, MaxBytes: 1 << 30, Minutes: 48 * time.Hour, Hours: 400 * 24 * time.Hour}
+}
+
+// SetDefaults makes c the default settings.
+func (c *Config) SetDefaults() { *c = DefaultConfig() }
+
+// Validate names what is wrong between the fields.
+func (c *Config) Validate() error {
+	if c.Enabled && c.Hours < c.Minutes {
+		return errors.Join(fmt.Errorf("hours: %v is less than minutes, %v", c.Hours, c.Minutes))
+	}
+	return nil
+}
+
+// keep returns how long records of a step are kept.
+func (c *Config) keep(t int) time.Duration {
+	switch t {
+	case 0:
+		return c.Minutes
+	case 1:
+		return max(10*c.Minutes, c.Minutes) // unless that is longer than there are durations
+	}
+	return c.Hours
+}
+
+// share is the part of the bytes that records of a step may take.
+func (c *Config) share(t int) int64 { return c.MaxBytes / [...]int64{2, 4, 6, 12}[t] }
+
+// HopMemory is the most memory of a history of so many hops, in bytes.
+func (c *Config) HopMemory(hops int) int64 {
+	if !c.Enabled {
+		return 0
+	}
+	// A hop in a record, with two histograms of all octaves; what such records are merged from has the hops of two days.
+	const hop = int64(unsafe.Sizeof(window.HopPart{})) + 48 + 2*logcode.Octaves*logcode.OctaveCodes*4
+	const held = 1 + queued + 1 + 2*mostQueries // the open minute, those that wait, one that is written or made, and of a query the sum and what is added
+	return int64(hops) * (held*hop + mostQueries*mostColumns*4)
+}
