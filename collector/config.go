@@ -21,25 +21,25 @@ import (
 // settings, beside [Analysis] and the sections of its sources and stores.
 type Config struct {
 	Window            time.Duration `yaml:"window" doc:"Length of a window: every series has one point a window." range:"100ms..1h"`
-	Instance          string        `yaml:"instance" doc:"Name of this collector, which every point carries: letters, digits, dots, dashes and underscores. Two collectors that write to one store need two names. Empty means the host's name."`
-	Corrections       time.Duration `yaml:"corrections" doc:"How far the clock can be set back so that the windows it comes to again are merged with what was stored. Further back, the last window is kept open until the clock has passed it; 0 always does that." range:"0s..24h"`
-	CorrectionsBytes  int64         `yaml:"corrections_bytes" doc:"Most memory of the windows kept for corrections; a full one shortens how far back they reach." range:"65536..17179869184"`
+	Instance          string        `yaml:"instance" doc:"Name of this collector in every point: letters, digits, dots, dashes, underscores. Collectors with a common store need distinct names. Empty is the host's name."`
+	Corrections       time.Duration `yaml:"corrections" doc:"Longest step back of the clock after which repeated windows are merged with the stored ones. After a longer one the last window stays open until the clock has passed it; 0 always does that." range:"0s..24h"`
+	CorrectionsBytes  int64         `yaml:"corrections_bytes" doc:"Most memory of windows kept for corrections; when full, corrections reach back less far." range:"65536..17179869184"`
 	Shards            int           `yaml:"shards" doc:"Goroutines that own flow tables. 0 means one for each CPU." range:"0..256"`
-	ShardQueueBatches int           `yaml:"shard_queue_batches" doc:"Batches that may wait for a shard. A live source drops and counts what comes on top." range:"1..65536"`
-	SeedFile          string        `yaml:"seed_file" doc:"File with at least 16 characters from which all random choices follow, among them the hash of flows: the collectors of a fleet share it. Empty draws a seed at every start. Keep it secret: a sender that knows it can send flows that collide."`
-	DrainTimeout      time.Duration `yaml:"drain_timeout" doc:"How long a stopping collector may take to write what it still holds." range:"0s..10m"`
-	StateFile         string        `yaml:"state_file" doc:"File in which the numbers of exporters and the accounts survive a restart. Empty is the file collector.state in the directory of the first spool; without a spool there is none."`
-	Inventory         string        `yaml:"inventory" doc:"File that says what nodes, interfaces and hosts are called, and how fast interfaces are (see docs/inventory.md). It is read again when it changes. Empty takes the names of nodes from pint.topology, where that has some."`
-	Alerts            notify.Config `yaml:"alerts" doc:"Which findings are sent to webhook, alertmanager and syslog, and when (see docs/findings.md)."`
+	ShardQueueBatches int           `yaml:"shard_queue_batches" doc:"Batches that wait for a shard. Live sources drop and count further ones." range:"1..65536"`
+	SeedFile          string        `yaml:"seed_file" doc:"File of at least 16 characters that seeds all random choices, such as the hash of flows; the same for all collectors of a fleet. Empty draws a seed at every start. Keep it secret: senders that know it can send colliding flows."`
+	DrainTimeout      time.Duration `yaml:"drain_timeout" doc:"Longest time for a stopping collector to write what it holds." range:"0s..10m"`
+	StateFile         string        `yaml:"state_file" doc:"File of exporters' numbers and accounts, for restarts. Empty is collector.state beside the first spool, if there is one."`
+	Inventory         string        `yaml:"inventory" doc:"File of names of nodes, interfaces and hosts, and speeds of interfaces (docs/inventory.md), read again when it changes. Empty takes node names from pint.topology."`
+	Alerts            notify.Config `yaml:"alerts" doc:"Findings that are sent to webhook, alertmanager and syslog (docs/alerts.md)."`
 	Exporters         Exporters     `yaml:"exporters" doc:"Exporters, and the dialect of each."`
 	IPFIX             IPFIX         `yaml:"ipfix" doc:"How IPFIX and NetFlow 9 are read (docs/formats.md)."`
 }
 
 // Analysis holds the settings of statistics and detectors.
 type Analysis struct {
-	Flows  shard.Config  `yaml:"flows" doc:"What is kept of flows and hops. Sizes are for all shards together."`
+	Flows  shard.Config  `yaml:"flows" doc:"Memory for flows and hops, of all shards together."`
 	PINT   PINT          `yaml:"pint" doc:"What PINT digests can stand for."`
-	Policy string        `yaml:"policy" doc:"File that says which ways flows may take (see docs/findings.md). A flow that takes another is a finding. It is read at the start. Empty lets all flows take any way."`
+	Policy string        `yaml:"policy" doc:"File of the ways that flows may take (docs/findings.md), read at the start; other ways are findings. Empty allows all."`
 	Events events.Config `yaml:"events" doc:"When something is worth a finding."`
 }
 

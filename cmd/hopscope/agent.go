@@ -23,7 +23,7 @@ type agentConfig struct {
 
 // agentStatusConfig is where an agent can be asked.
 type agentStatusConfig struct {
-	Listen string `yaml:"listen" doc:"Address of /metrics, /status, /healthz and /readyz, over HTTP. It says nothing that changes anything, and has no password. Empty serves nothing."`
+	Listen string `yaml:"listen" doc:"Address of /metrics, /status, /healthz and /readyz over HTTP, read-only and without a password. Empty disables it."`
 }
 
 // SetDefaults is a port on loopback.

@@ -18,15 +18,15 @@ import (
 
 // controlConfig holds all settings of a control of probes. It has a separate file, as agents have.
 type controlConfig struct {
-	Topology   string                `yaml:"topology" doc:"File or generator of the network, the one that the probes were planned for."`
-	FirstNode  int64                 `yaml:"first_node_id" range:"0..4294967295" doc:"Node id by which reports know the first node of the topology; the others follow in its order. Where all names are numbers, these are the ids."`
-	Files      probe.Files           `yaml:"plan" doc:"The plan whose probes cover the network. Which of them look closer is what is decided here."`
-	Agents     []steer.AgentHost     `yaml:"agents" doc:"Addresses of hosts that agents send probes to. An agent that is not named leaves that to the settings of the agents."`
+	Topology   string                `yaml:"topology" doc:"File or generator of the network that the probes were planned for."`
+	FirstNode  int64                 `yaml:"first_node_id" range:"0..4294967295" doc:"Node id of the topology's first node; the others follow in order. Numeric names are ids themselves."`
+	Files      probe.Files           `yaml:"plan" doc:"Plan whose probes cover the network, and from which control picks those that look closer."`
+	Agents     []steer.AgentHost     `yaml:"agents" doc:"Addresses of hosts to which probes go. For other agents it is up to their settings."`
 	Controller steer.ListenConfig    `yaml:"controller" doc:"Where agents follow, over gRPC with mutual TLS."`
 	Collector  steer.CollectorConfig `yaml:"collector" doc:"Whose findings, and whose probes, make links suspicious."`
 	Loop       steer.LoopConfig      `yaml:"loop" doc:"How plans change."`
 	Journal    steer.JournalConfig   `yaml:"journal" doc:"What was pushed where, and what came back."`
-	Fleet      controlFleet          `yaml:"fleet" doc:"Several controls of one network, of which one at a time is in charge: a topic of Kafka says which, and keeps the plan."`
+	Fleet      controlFleet          `yaml:"fleet" doc:"Several controls of one network. A topic of Kafka names the one in charge and keeps its plan."`
 	Switches   []steer.Switch        `yaml:"switches" doc:"Switches that are to hold entries. Probes of hopscope need none."`
 	Admin      controlAdmin          `yaml:"admin" doc:"Where operators ask and say."`
 	P4Runtime  steer.SwitchTLS       `yaml:"p4runtime" doc:"Certificates towards switches."`
@@ -34,16 +34,16 @@ type controlConfig struct {
 }
 
 type controlFleet struct {
-	Enabled  bool           `yaml:"enabled" doc:"Stand for being in charge, and take findings from the merged windows of the fleet, in place of collector."`
+	Enabled  bool           `yaml:"enabled" doc:"Stand by for being in charge, with findings of the fleet's merged windows in place of collector."`
 	Name     string         `yaml:"name" doc:"Name of this control, for people. Empty is that of the machine."`
-	Session  time.Duration  `yaml:"session" range:"6s..5m" doc:"Silence after which another control takes over. Brokers allow 6 s to 30 min by default."`
-	LookBack time.Duration  `yaml:"look_back" range:"1m..168h" doc:"How far back the findings of the fleet are read at the start. Older ones that are still open are not known."`
-	Page     string         `yaml:"page" doc:"Page of the console of the fleet, for the values that probes reported of hops, with the token of collector. Empty leaves it at findings."`
+	Session  time.Duration  `yaml:"session" range:"6s..5m" doc:"Silence after which another control takes over; brokers allow 6 s to 30 min by default."`
+	LookBack time.Duration  `yaml:"look_back" range:"1m..168h" doc:"Age of the oldest findings that are read at the start."`
+	Page     string         `yaml:"page" doc:"Page of the fleet's console, for hop values of probes, with the token of collector. Empty uses findings alone."`
 	Kafka    brokers.Config `yaml:"kafka" doc:"Where Kafka is; the same as kafka of the other members."`
 }
 
 type controlAdmin struct {
-	Listen string `yaml:"listen" doc:"HOST:PORT on loopback, or unix:PATH. Commands have no password, so that other addresses are refused. Empty serves nothing."`
+	Listen string `yaml:"listen" doc:"HOST:PORT on loopback, or unix:PATH; commands have no password, so other addresses are refused. Empty disables it."`
 }
 
 func defaultControlConfig() controlConfig {

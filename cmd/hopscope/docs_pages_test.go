@@ -18,10 +18,9 @@ import (
 func writeSettingsPage(w io.Writer) error {
 	fmt.Fprint(w, `# Settings
 
-One YAML file, given with `+"`hopscope collect --config FILE`"+`. What the file leaves out keeps its default; unknown
-keys are refused. `+"`hopscope config print`"+` writes a complete file, `+"`hopscope config check FILE`"+` names all problems of one
-at once. Durations are written as `+"`10s`"+` or `+"`1m30s`"+`, sizes in the unit that the key names. Secrets are never in this
-file: a key that ends in `+"`_file`"+` names the file that holds one.
+One YAML file for `+"`hopscope collect --config FILE`"+`. Missing keys have their defaults; unknown keys are refused.
+`+"`hopscope config print`"+` writes a complete file, and `+"`hopscope config check FILE`"+` names all its problems at once. Durations are
+written as `+"`10s`"+` or `+"`1m30s`"+`. Secrets are in files that keys with the suffix `+"`_file`"+` name.
 
 This page is written by `+"`make docs`"+` from the program.
 
@@ -34,8 +33,8 @@ This page is written by `+"`make docs`"+` from the program.
 func writeMetricsPage(w io.Writer) error {
 	fmt.Fprint(w, `# Metrics
 
-What the collector says of itself at `+"`/metrics`"+` on the page's port, in the format of Prometheus, beside the usual
-`+"`go_`"+` and `+"`process_`"+` metrics. What it says of the network are [series](series.md). This page is written by `+"`make docs`"+`.
+Metrics of the collector itself at `+"`/metrics`"+` on the page's port, beside the usual `+"`go_`"+` and `+"`process_`"+` metrics.
+Measurements of the network are [series](series.md). This page is written by `+"`make docs`"+`.
 
 | metric | type | labels | meaning |
 | --- | --- | --- | --- |
@@ -97,9 +96,8 @@ What [hopscope control](loop.md) says at `+"`/metrics` of `admin.listen`"+`.
 func writeControlSettingsPage(w io.Writer) error {
 	fmt.Fprint(w, `# Settings of a control of probes
 
-One YAML file, given with `+"`hopscope control --config FILE`"+`; [its page](loop.md) says what for. What the file leaves out keeps its
-default; unknown keys are refused. `+"`hopscope control config`"+` writes a complete file, and `+"`hopscope control --config FILE --check`"+` names
-all problems of one at once.
+One YAML file for `+"`hopscope control --config FILE`"+` ([the loop](loop.md)). Missing keys have their defaults; unknown keys are refused.
+`+"`hopscope control config`"+` writes a complete file, and `+"`hopscope control --config FILE --check`"+` names all its problems at once.
 
 This page is written by `+"`make docs`"+` from the program.
 
@@ -119,9 +117,9 @@ func writeControlSettings(w io.Writer) error {
 func writeAgentSettingsPage(w io.Writer) error {
 	fmt.Fprint(w, `# Settings of an agent
 
-One YAML file, given with `+"`hopscope agent --config FILE`"+`; [its page](agent.md) says what for. What the file leaves out keeps its
-default; unknown keys are refused. `+"`hopscope agent config`"+` writes a complete file, and `+"`hopscope agent --config FILE --check`"+` names all
-problems of one at once. Flags go before the file.
+One YAML file for `+"`hopscope agent --config FILE`"+` ([probe agents](agent.md)). Missing keys have their defaults, and flags override the
+file; unknown keys are refused. `+"`hopscope agent config`"+` writes a complete file, and `+"`hopscope agent --config FILE --check`"+` names all its
+problems at once.
 
 This page is written by `+"`make docs`"+` from the program.
 

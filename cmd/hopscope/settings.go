@@ -26,9 +26,9 @@ import (
 // its metrics and its part of the loss ledger follow from it.
 type config struct {
 	collector.Config   `yaml:""`
-	Ports              []string              `yaml:"ports" doc:"Ports to receive at, as [ADDRESS:]PORT [TYPE]; without an address it is 127.0.0.1, and [::] is every address of this machine. Type auto, or none, takes whatever comes: telemetry reports, sFlow, IPFIX and NetFlow 9 are known by their first bytes. With type reports, sflow or ipfix the port takes that alone; what else comes is counted and named. otlp-grpc and otlp-http are TCP ports for metrics of OpenTelemetry. A port of this default that another program has is left out with a warning."`
+	Ports              []string              `yaml:"ports" doc:"Ports, as [ADDRESS:]PORT [TYPE], by default at 127.0.0.1; [::] is every address. Type auto, or none, recognises telemetry reports, sFlow, IPFIX and NetFlow 9. With reports, sflow or ipfix other content is counted and named. otlp-grpc and otlp-http are TCP ports for OTLP metrics. Ports of the default that are in use are left out with a warning."`
 	UDP                udp.Config            `yaml:"udp" doc:"Report datagrams from the network."`
-	AFPacket           afpacket.Config       `yaml:"afpacket" doc:"Packets of interfaces beside the sockets, through rings of memory that the kernel shares (Linux)."`
+	AFPacket           afpacket.Config       `yaml:"afpacket" doc:"Packets of interfaces through kernel rings (Linux)."`
 	PCAP               pcapfile.FollowConfig `yaml:"pcap" doc:"Captures beside the sockets."`
 	OTLP               otlp.Config           `yaml:"otlp" doc:"Metrics of OpenTelemetry from switches."`
 	collector.Analysis `yaml:""`
@@ -36,7 +36,7 @@ type config struct {
 	Parquet            collector.StoreConfig[parquet.Config]        `yaml:"parquet" doc:"Series to Parquet files."`
 	JSONL              collector.StoreConfig[jsonl.Config]          `yaml:"jsonl" doc:"Series and findings as JSON lines."`
 	Kafka              collector.StoreConfig[kafka.Config]          `yaml:"kafka" doc:"A fleet: windows of many collectors, merged by consumers over Apache Kafka."`
-	Webhook            collector.StoreConfig[receiver.Webhook]      `yaml:"webhook" doc:"Alerts to a server that takes them as JSON, or in a form of its own."`
+	Webhook            collector.StoreConfig[receiver.Webhook]      `yaml:"webhook" doc:"Alerts to a server, as JSON or by a template."`
 	Alertmanager       collector.StoreConfig[receiver.Alertmanager] `yaml:"alertmanager" doc:"Alerts to Prometheus Alertmanager."`
 	Syslog             collector.StoreConfig[receiver.Syslog]       `yaml:"syslog" doc:"Alerts as messages of syslog."`
 	Consume            fleet.Config                                 `yaml:"consume" doc:"How a consumer merges the windows of a fleet."`

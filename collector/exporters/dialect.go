@@ -18,7 +18,7 @@ import (
 // Dialect is a profile that the settings derive from another one. A setting that is left out is as there.
 type Dialect struct {
 	Name        string   `yaml:"name" doc:"Name, for exporters.profile, exporters.profiles and --profile: small letters, digits and dashes."`
-	Base        string   `yaml:"base" doc:"Built-in profile, or an earlier one of this list, that it is made of (\"hopscope config profiles\")."`
+	Base        string   `yaml:"base" doc:"Profile that it changes: a built-in one (\"hopscope config profiles\"), or an earlier one of this list."`
 	ReportPorts []uint16 `yaml:"report_ports" doc:"UDP destination ports of telemetry reports in captures." range:"1..65535"`
 	Reports     []string `yaml:"report_versions" doc:"Versions of telemetry reports." oneof:"0.5|1.0|2.0"`
 	INT         []string `yaml:"int_versions" doc:"Versions of INT." oneof:"0.5|1.0|2.x"`
@@ -27,23 +27,23 @@ type Dialect struct {
 	Without []string `yaml:"without" doc:"Deviations of its base that it has not."`
 
 	DSCP        uint8           `yaml:"dscp" doc:"DSCP of packets with INT, in the bits of dscp_mask." range:"0..63"`
-	DSCPMask    uint8           `yaml:"dscp_mask" doc:"Bits of the DSCP that mark packets with INT. 0 is the mark of the base." range:"0..63"`
+	DSCPMask    uint8           `yaml:"dscp_mask" doc:"DSCP bits that mark packets with INT. 0 is the base's mark." range:"0..63"`
 	Ports       []uint16        `yaml:"int_ports" doc:"UDP destination ports of packets with INT." range:"1..65535"`
-	ProbeMarker uint64          `yaml:"probe_marker" doc:"Mark of 64 bits between the transport header and INT. 0 is that of the base."`
+	ProbeMarker uint64          `yaml:"probe_marker" doc:"Mark of 64 bits between transport header and INT. 0 is the base's."`
 	GREProtocol uint16          `yaml:"gre_protocol" doc:"Protocol number of INT in GRE. 0 is that of the base."`
-	IFA         []uint8         `yaml:"ifa_protocols" doc:"IP protocol numbers of packets with IFA. None are those of the base." range:"1..255"`
-	Domains     []DialectDomain `yaml:"domains" doc:"Domain specific ids of INT 2.x that are understood, beside those of the base."`
+	IFA         []uint8         `yaml:"ifa_protocols" doc:"IP protocol numbers of IFA. Empty is the base's." range:"1..255"`
+	Domains     []DialectDomain `yaml:"domains" doc:"Domain specific ids of INT 2.x, beside the base's."`
 
-	Units       DialectUnits    `yaml:"units" doc:"What one unit on the wire is. 0 is that of the base."`
-	Wrong       []string        `yaml:"wrong_fields" doc:"Fields of hops that it fills wrongly, by their names in \"hopscope decode\": they are in no statistics."`
+	Units       DialectUnits    `yaml:"units" doc:"Size of a unit on the wire. 0 is the base's."`
+	Wrong       []string        `yaml:"wrong_fields" doc:"Wrong fields of its hops, by their names in \"hopscope decode\", for no statistics."`
 	DropReasons []DialectReason `yaml:"drop_reasons" doc:"What its drop reasons mean, beside those of the base."`
 }
 
 // DialectDomain is a domain of INT 2.x.
 type DialectDomain struct {
 	ID          uint16  `yaml:"id" doc:"Domain specific id." range:"1..65535"`
-	Layout      string  `yaml:"layout" doc:"What the bits of the instruction bitmap stand for: int (or empty), or fant." oneof:"|int|fant"`
-	SourceWords []uint8 `yaml:"source_words" doc:"Words that the source alone adds for each bit of the DS instruction, from the most significant one." range:"0..31"`
+	Layout      string  `yaml:"layout" doc:"Meaning of the instruction bitmap: int (or empty), or fant." oneof:"|int|fant"`
+	SourceWords []uint8 `yaml:"source_words" doc:"Words that only the source adds for each bit of the DS instruction, most significant first." range:"0..31"`
 }
 
 // DialectUnits are the units of a dialect.
@@ -51,7 +51,7 @@ type DialectUnits struct {
 	LatencyNS    uint64 `yaml:"latency_ns" doc:"Nanoseconds in one unit of hop latency." range:"0..1000000000"`
 	TimeNS       uint64 `yaml:"time_ns" doc:"Nanoseconds in one unit of timestamps." range:"0..1000000000"`
 	HeaderTimeNS uint64 `yaml:"header_time_ns" doc:"Nanoseconds in one unit of the report header's time." range:"0..1000000000"`
-	QueueBytes   uint64 `yaml:"queue_bytes" doc:"Bytes in one unit of queue occupancy, as the size of a cell." range:"0..65536"`
+	QueueBytes   uint64 `yaml:"queue_bytes" doc:"Bytes in one unit of queue occupancy, such as a cell." range:"0..65536"`
 	TxFullScale  uint64 `yaml:"tx_full_scale" doc:"Utilisation that means a full link." range:"0..4294967295"`
 }
 

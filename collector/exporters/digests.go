@@ -24,19 +24,19 @@ import (
 
 // DigestConfig holds the settings by which digests are read.
 type DigestConfig struct {
-	Nodes        string        `yaml:"nodes" doc:"Node ids that a digest can stand for, as 0-127,4096. Without nodes and topology digests are counted, and their paths stay unknown."`
-	Topology     string        `yaml:"topology" doc:"Nodes and links that paths can lead over: a file or a generator, as for hopscope plan. Node names that are numbers are node ids; otherwise nodes count from 0 in the order of the file."`
-	Site         string        `yaml:"site" doc:"Name of the site in exporters.sites whose nodes these are; digests of other exporters are not read then. Without it they are nodes of no site, and digests of exporters in a site are not read."`
-	Routing      string        `yaml:"routing" doc:"What is known of the paths: any walk over links, distance for shortest paths in hops, ecmp for these in equal shares, weights for shortest paths by the weights of links in the topology." oneof:"any|distance|ecmp|weights"`
-	Edges        []DigestEdge  `yaml:"edges" doc:"Nodes at which packets from or to some addresses enter or leave the network; the longest prefix wins. Paths are known sooner."`
-	Plans        []string      `yaml:"plans" doc:"Files with execution plans, as hopscope plan queries gives them. Digests of other epochs are counted and not read."`
-	Confidence   float64       `yaml:"confidence" doc:"A path is reported when it is the right one with this probability." range:"0.5..0.999999999999"`
-	MemoryBytes  int64         `yaml:"memory_bytes" doc:"Memory for paths that are being traced, for each coding scheme, and for the sketches of values; of all shards together." range:"1048576..1099511627776"`
-	SearchIDs    int64         `yaml:"search_ids" doc:"Ids below which a node is searched that speaks in digests and is not in the topology, to name it. 0 searches none." range:"0..4294967295"`
-	SprayBytes   int64         `yaml:"spray_bytes" doc:"Memory for digests of flows that use several paths at once, of all shards together: up to 32 KiB a flow, from which the paths and the share of each are inferred. 0 keeps none." range:"0..1099511627776"`
-	TofinoHigh   bool          `yaml:"tofino_high_half" doc:"Digests of Tofino-PINT: the layer is chosen by the upper half of the hash of the packet id. Hardware may keep either half; the wrong one makes all digests strange."`
+	Nodes        string        `yaml:"nodes" doc:"Node ids of digests, as 0-127,4096. Without nodes and topology digests are only counted."`
+	Topology     string        `yaml:"topology" doc:"Nodes and links of paths: a file or a generator, as for hopscope plan. Numeric names are node ids; other nodes count from 0 in file order."`
+	Site         string        `yaml:"site" doc:"Site in exporters.sites of these nodes; digests of other exporters are not read. Empty is for exporters in no site."`
+	Routing      string        `yaml:"routing" doc:"Possible paths: any walk over links, distance (fewest hops), ecmp (the same in equal shares), weights (shortest by link weights in the topology)." oneof:"any|distance|ecmp|weights"`
+	Edges        []DigestEdge  `yaml:"edges" doc:"Nodes where packets of some addresses enter or leave the network; the longest prefix wins. They speed up path inference."`
+	Plans        []string      `yaml:"plans" doc:"Execution plans of hopscope plan queries. Digests of other epochs are counted and not read."`
+	Confidence   float64       `yaml:"confidence" doc:"Least probability at which a path is reported." range:"0.5..0.999999999999"`
+	MemoryBytes  int64         `yaml:"memory_bytes" doc:"Memory of all shards for paths being traced, for each coding scheme, and for sketches of values." range:"1048576..1099511627776"`
+	SearchIDs    int64         `yaml:"search_ids" doc:"Ids below which a node outside of the topology is searched, to name it. 0 disables it." range:"0..4294967295"`
+	SprayBytes   int64         `yaml:"spray_bytes" doc:"Memory of all shards for digests of flows with several paths, up to 32 KiB a flow. 0 disables the inference of these paths." range:"0..1099511627776"`
+	TofinoHigh   bool          `yaml:"tofino_high_half" doc:"Tofino-PINT takes the layer from the upper half of the hash of the packet id. The wrong half makes all digests strange."`
 	SketchBytes  int           `yaml:"sketch_bytes" doc:"Size of the sketch of one hop of a flow, for latencies." range:"32..1024"`
-	SketchWindow time.Duration `yaml:"sketch_window" doc:"Time that these sketches cover, in four parts that take turns. 0 is the whole life of a flow, in a quarter of the memory." range:"0s..24h"`
+	SketchWindow time.Duration `yaml:"sketch_window" doc:"Time covered by these sketches, in four rotating parts. 0 is the life of a flow, in a quarter of the memory." range:"0s..24h"`
 }
 
 // DigestEdge is the edge of the network for some addresses.

@@ -13,21 +13,21 @@ import (
 
 // MetricConfig defines the meaning of metrics of OpenTelemetry.
 type MetricConfig struct {
-	Nodes       []string     `yaml:"nodes" doc:"Attributes of a resource or of a data point that can name the node: a name, an address or a number. The first that is there counts; where none is, the sender's address does."`
-	MemoryBytes int64        `yaml:"memory_bytes" doc:"Most memory of what is remembered of streams of data points, some 200 bytes and 8 for each bucket. What finds no room is refused and counted." range:"65536..17179869184"`
-	Rules       []MetricRule `yaml:"rules" doc:"What metrics mean, before the built-in rules for Cumulus and SONiC. The first that fits a data point counts."`
+	Nodes       []string     `yaml:"nodes" doc:"Attributes of a resource or data point with the node, as name, address or number; the first present one counts. Without any it is the sender's address."`
+	MemoryBytes int64        `yaml:"memory_bytes" doc:"Most memory for streams of data points, some 200 bytes and 8 a bucket each. Further streams are refused and counted." range:"65536..17179869184"`
+	Rules       []MetricRule `yaml:"rules" doc:"Meanings of metrics, before the built-in rules for Cumulus and SONiC; the first match counts."`
 }
 
 // MetricRule defines the meaning of the data points of a metric.
 type MetricRule struct {
 	Metric    string   `yaml:"metric" doc:"Name of the metric; a * at its end stands for anything."`
 	Where     []string `yaml:"where" doc:"Attributes that a data point must have, as key=value."`
-	Interface string   `yaml:"interface" doc:"Attribute with the egress interface. The number of a queue can follow behind a bar (Ethernet1|3). Empty is for all of the node."`
+	Interface string   `yaml:"interface" doc:"Attribute with the egress interface, optionally with a queue behind a bar (Ethernet1|3). Empty is the whole node."`
 	Queue     string   `yaml:"queue" doc:"Attribute with the number of the queue."`
-	Statistic string   `yaml:"statistic" doc:"What the values are: latency or queue, as a gauge or a histogram; utilization, as a gauge; octets (sent) and in-octets (received), counted; packets, errors and discards by direction, such as in-packets, counted; drops or errors of no direction, counted; speed of the interface; none for what is not to be counted as unread." oneof:"latency|queue|utilization|octets|speed|drops|errors|in-packets|out-packets|in-errors|out-errors|in-discards|out-discards|in-octets|none"`
-	Unit      string   `yaml:"unit" doc:"Unit of the values, whatever they say of it themselves. Empty is ns, bytes, bit/s or a ratio." oneof:"|ns|us|ms|s|bytes|kib|mib|bit/s|mbit/s|gbit/s|ratio|percent"`
-	Speed     float64  `yaml:"speed" doc:"Speed of the interfaces in bit/s, for octets and in-octets where neither a metric nor the inventory has it. 0 is not known." range:"0..1e15"`
-	Reason    uint8    `yaml:"reason" doc:"Reason of drops, and of errors and discards where no metric counts packets, as reports of sFlow number them: 139 is unknown."`
+	Statistic string   `yaml:"statistic" doc:"Meaning of the values. Gauges or histograms: latency, queue. Gauges: utilization, speed. Counters: octets (sent), in-octets (received); packets, errors and discards by direction, such as in-packets; drops, errors (no direction). none: not counted as unread." oneof:"latency|queue|utilization|octets|speed|drops|errors|in-packets|out-packets|in-errors|out-errors|in-discards|out-discards|in-octets|none"`
+	Unit      string   `yaml:"unit" doc:"Unit of the values, in place of their own. Empty is ns, bytes, bit/s or a ratio." oneof:"|ns|us|ms|s|bytes|kib|mib|bit/s|mbit/s|gbit/s|ratio|percent"`
+	Speed     float64  `yaml:"speed" doc:"Speed of interfaces in bit/s for octets and in-octets, where neither metric nor inventory has it. 0 is unknown." range:"0..1e15"`
+	Reason    uint8    `yaml:"reason" doc:"Drop reason by the numbers of sFlow, also for errors and discards where no metric counts packets; 139 is unknown."`
 }
 
 // unitsOf are the units that a statistic can have.

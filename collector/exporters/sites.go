@@ -17,10 +17,10 @@ import (
 
 // Site is a part of the network whose nodes have numbers of their own, with the exporters that report about it.
 type Site struct {
-	ID        uint8    `yaml:"id" doc:"Number of the site, which is part of the numbers of its nodes in series: the same in all members of a fleet, and for ever." range:"1..255"`
+	ID        uint8    `yaml:"id" doc:"Number of the site in the node numbers of series. It is the same in all members of a fleet, and never changes." range:"1..255"`
 	Name      string   `yaml:"name" doc:"What people call it, as site in the inventory."`
-	Exporters []string `yaml:"exporters" doc:"Source addresses of its exporters, as 10.1.0.0/16; of all sites the longest prefix wins."`
-	Addresses []string `yaml:"addresses" doc:"IPv4 addresses that mean other hosts in other sites, as 10.0.0.0/8: flows from or to them are those of the site, also where another one has flows with the same addresses."`
+	Exporters []string `yaml:"exporters" doc:"Source addresses of its exporters, as 10.1.0.0/16; the longest prefix of all sites wins."`
+	Addresses []string `yaml:"addresses" doc:"IPv4 addresses with other hosts in other sites, as 10.0.0.0/8: flows from or to them belong to the site."`
 }
 
 // maxSitePrefixes bounds the prefixes of all sites, which are gone through for an address not seen lately.

@@ -9,17 +9,17 @@ import (
 // Config is the settings of a consumer's membership in its fleet.
 type Config struct {
 	Group       string        `yaml:"group" doc:"Name of the group of consumers, behind the prefix of kafka."`
-	Session     time.Duration `yaml:"session" doc:"A consumer of which nothing was heard for this long loses its partitions to others. The brokers bound it, usually to 6s..30m." range:"1s..30m"`
-	Drain       time.Duration `yaml:"drain" doc:"How long a consumer may take to write what it has, before it gives its partitions to others. What is not written by then, they write again." range:"100ms..10m"`
-	Checkpoint  time.Duration `yaml:"checkpoint" doc:"How often a partition's state is kept. The next consumer of the partition reads again what came since." range:"100ms..1h"`
-	Patience    int           `yaml:"patience" doc:"Windows after which one closes without the collectors that did not deliver it, and after which these are not waited for any more." range:"1..1000"`
-	Corrections time.Duration `yaml:"corrections" doc:"How old a window may be for reports that come late to be merged into it. Topic windows has to keep its records for longer." range:"0s..24h"`
-	MaxLag      time.Duration `yaml:"max_lag" doc:"A consumer is ready when the last window of each of its partitions is not older than this, beside its own length and the wait for collectors." range:"1s..24h"`
-	MaxOpen     int           `yaml:"max_open" doc:"Windows of a partition that are open at the same time. There are many after an outage: what the first collector kept meanwhile comes before anything of the next one." range:"2..8192"`
-	MaxRecords  int           `yaml:"max_records" doc:"Records of all open windows of a partition. Some 200 bytes are kept of each." range:"1024..16777216"`
-	HeldBytes   int64         `yaml:"held_bytes" doc:"Most memory of the records of all open windows of a partition, in their compressed form. What is beyond is read from Kafka again when its window closes." range:"65536..17179869184"`
-	WindowBytes int64         `yaml:"window_bytes" doc:"Most bytes of the records of one window of a partition, in their compressed form. What is beyond is refused." range:"1048576..17179869184"`
-	RecordBytes int           `yaml:"record_bytes" doc:"Most bytes of a record that is written to Kafka; below message.max.bytes of the brokers." range:"65536..104857600"`
+	Session     time.Duration `yaml:"session" doc:"Silence after which a consumer loses its partitions. Brokers bound it, usually to 6s..30m." range:"1s..30m"`
+	Drain       time.Duration `yaml:"drain" doc:"Longest time for writes before partitions are handed over; their next consumer repeats the rest." range:"100ms..10m"`
+	Checkpoint  time.Duration `yaml:"checkpoint" doc:"Interval of checkpoints. The next consumer of a partition reads again from the last one." range:"100ms..1h"`
+	Patience    int           `yaml:"patience" doc:"Windows after which a window closes without missing collectors, and after which these are expected no longer." range:"1..1000"`
+	Corrections time.Duration `yaml:"corrections" doc:"Oldest windows that late reports are merged into. Retention of topic windows must be longer." range:"0s..24h"`
+	MaxLag      time.Duration `yaml:"max_lag" doc:"Age of the last window of each partition, beyond its length and the wait for collectors, up to which a consumer is ready." range:"1s..24h"`
+	MaxOpen     int           `yaml:"max_open" doc:"Open windows of a partition. After an outage there are many, since the spools of collectors arrive one after the other." range:"2..8192"`
+	MaxRecords  int           `yaml:"max_records" doc:"Records of all open windows of a partition, of some 200 bytes each." range:"1024..16777216"`
+	HeldBytes   int64         `yaml:"held_bytes" doc:"Most memory for compressed records of all open windows of a partition. Further ones are read again from Kafka at the close." range:"65536..17179869184"`
+	WindowBytes int64         `yaml:"window_bytes" doc:"Most compressed bytes of the records of one window of a partition; further ones are refused." range:"1048576..17179869184"`
+	RecordBytes int           `yaml:"record_bytes" doc:"Most bytes of a record written to Kafka; below the brokers' message.max.bytes." range:"65536..104857600"`
 }
 
 // defaultConfig gives partitions to others after six seconds of silence.

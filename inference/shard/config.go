@@ -9,15 +9,15 @@ import (
 
 // Config bounds the memory of one [State].
 type Config struct {
-	MemoryBytes    int64         `yaml:"memory_bytes" doc:"Memory of the flow tables and of the sketches of their flows; as many flows as fit are kept." range:"1048576..1099511627776"`
-	IdleTimeout    time.Duration `yaml:"idle_timeout" doc:"A flow or a hop that was not seen for this long is forgotten." range:"1s..24h"`
-	PathLength     int           `yaml:"path_length" doc:"Hops of a usual path: how memory is divided between flows and the sketches of their hops." range:"1..64"`
-	MaxPathLength  int           `yaml:"max_path_length" doc:"Hops of a flow that have sketches of their own; further ones count in the statistics of hops alone." range:"1..64"`
-	MaxHops        int           `yaml:"max_hops" doc:"Hops (node and egress interface) of a window, and different ones of a day (UTC); further ones are folded into one that is called other." range:"1..65535"`
-	TopFlows       int           `yaml:"top_flows" doc:"Busiest flows of a window that are reported and stored one by one. Up to half of them are probes of agents, however busy others are." range:"0..10000"`
-	DailyFlows     int           `yaml:"daily_flows" doc:"Different flows that get stored series of their own within a day (UTC): what a store has to index. Further ones are stored together as the flow other." range:"0..10000000"`
-	MaxPathChanges int           `yaml:"max_path_changes" doc:"Path changes of a window that are listed one by one; further ones are counted." range:"0..1000000"`
-	MaxDrops       int           `yaml:"max_drops" doc:"Pairs of node and drop reason of a window that are listed one by one; drops of further ones are counted together." range:"1..1000000"`
+	MemoryBytes    int64         `yaml:"memory_bytes" doc:"Memory of flow tables and sketches, which bounds the number of flows." range:"1048576..1099511627776"`
+	IdleTimeout    time.Duration `yaml:"idle_timeout" doc:"Time unseen after which a flow or hop is forgotten." range:"1s..24h"`
+	PathLength     int           `yaml:"path_length" doc:"Hops of a usual path, by which memory is divided between flows and sketches." range:"1..64"`
+	MaxPathLength  int           `yaml:"max_path_length" doc:"Hops of a flow with own sketches; further ones count for hops alone." range:"1..64"`
+	MaxHops        int           `yaml:"max_hops" doc:"Hops (node and egress interface) of a window, and of a day (UTC); further ones are folded into other." range:"1..65535"`
+	TopFlows       int           `yaml:"top_flows" doc:"Busiest flows of a window that are reported and stored. At most half of them are probes of agents." range:"0..10000"`
+	DailyFlows     int           `yaml:"daily_flows" doc:"Flows a day (UTC) with own series, which a store indexes. Further ones are stored as the flow other." range:"0..10000000"`
+	MaxPathChanges int           `yaml:"max_path_changes" doc:"Path changes of a window in its list; further ones are counted." range:"0..1000000"`
+	MaxDrops       int           `yaml:"max_drops" doc:"Pairs of node and drop reason of a window in its list; drops of further ones are counted together." range:"1..1000000"`
 }
 
 // DefaultConfig keeps about 500 000 flows of five hops.

@@ -14,17 +14,17 @@ import (
 
 // Config is the settings of the interfaces that are read, and of the packets taken from them.
 type Config struct {
-	Interfaces    []string      `yaml:"interfaces" doc:"Interfaces whose packets are read through rings (AF_PACKET), beside the sockets: Ethernet, loopback, or tunnels of IP. It needs Linux and CAP_NET_RAW. Empty reads none."`
-	Everything    bool          `yaml:"everything" doc:"Take all packets of the interfaces, and not only those that the settings below name: for INT in TCP, or in tunnels."`
-	Ports         []string      `yaml:"ports" doc:"UDP destination ports of datagrams to take, as PORT [TYPE], beside those of the setting ports, which lists the types, and of udp.listen. They are read as if a socket had received them, whatever address they are sent to."`
-	EtherTypes    []uint16      `yaml:"ether_types" range:"1536..65535" doc:"EtherTypes of packets to take: 0x0700 and 0x0701 are those of INT-Probe, 0x1337 that of PINT on Tofino."`
-	Protocols     []uint8       `yaml:"protocols" range:"0..255" doc:"IP protocols and IPv6 next headers of packets to take: 0 and 60 are the options that IOAM is in, 253 is IFA. 6 takes all of TCP."`
-	Addresses     []string      `yaml:"addresses" doc:"Prefixes or addresses: of IP packets, only those from or to one of them are taken. Empty takes all."`
-	Promiscuous   bool          `yaml:"promiscuous" doc:"Take packets with the Ethernet addresses of other machines, too, as a mirror port delivers them."`
-	Workers       int           `yaml:"workers" range:"0..64" doc:"Rings for each interface, each read by its own worker; the kernel spreads flows over them. 0 makes one for every CPU, at most 8."`
-	RingBytes     int           `yaml:"ring_bytes" range:"1048576..1073741824" doc:"Memory of each ring, which the kernel allocates. 16 MiB hold about 50000 frames of 242 bytes."`
+	Interfaces    []string      `yaml:"interfaces" doc:"Interfaces read through rings (AF_PACKET): Ethernet, loopback, or tunnels of IP. They need Linux and CAP_NET_RAW."`
+	Everything    bool          `yaml:"everything" doc:"Take all packets, beyond the settings below: for INT in TCP or in tunnels."`
+	Ports         []string      `yaml:"ports" doc:"UDP destination ports to take, as PORT [TYPE], beside those of ports, which lists the types, and udp.listen. Any destination address is read."`
+	EtherTypes    []uint16      `yaml:"ether_types" range:"1536..65535" doc:"EtherTypes to take: 0x0700 and 0x0701 of INT-Probe, 0x1337 of PINT on Tofino."`
+	Protocols     []uint8       `yaml:"protocols" range:"0..255" doc:"IP protocols and IPv6 next headers to take: 0 and 60 are options with IOAM, 253 is IFA, 6 is all of TCP."`
+	Addresses     []string      `yaml:"addresses" doc:"Prefixes or addresses from or to which IP packets are taken. Empty takes all."`
+	Promiscuous   bool          `yaml:"promiscuous" doc:"Take packets to other machines' Ethernet addresses, as a mirror port delivers them."`
+	Workers       int           `yaml:"workers" range:"0..64" doc:"Rings an interface, each with a worker, over which the kernel spreads flows. 0 is one a CPU, at most 8."`
+	RingBytes     int           `yaml:"ring_bytes" range:"1048576..1073741824" doc:"Kernel memory of a ring. 16 MiB hold about 50000 frames of 242 bytes."`
 	MaxFrameBytes int           `yaml:"max_frame_bytes" range:"64..65535" doc:"Longer frames are cut to this size and counted."`
-	Wait          time.Duration `yaml:"wait" range:"1ms..1s" doc:"How long the kernel keeps frames in a part of a ring that is not full."`
+	Wait          time.Duration `yaml:"wait" range:"1ms..1s" doc:"Longest time that frames wait in a partly filled block of a ring."`
 
 	Datagrams map[uint16]ingest.Kind // UDP destination ports of datagrams to take, with what alone may come to each
 }

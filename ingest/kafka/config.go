@@ -14,17 +14,17 @@ import (
 
 // Config holds the addresses of Kafka, and the identity of its client.
 type Config struct {
-	Brokers      []string      `yaml:"brokers" doc:"Brokers to begin with, as HOST:PORT. One that answers is enough: it names the others."`
-	Prefix       string        `yaml:"prefix" doc:"What the names of all topics and groups begin with. Two fleets on one Kafka need two."`
+	Brokers      []string      `yaml:"brokers" doc:"First brokers, as HOST:PORT; one reachable broker names the others."`
+	Prefix       string        `yaml:"prefix" doc:"Prefix of all topics and groups. Two fleets on one Kafka need two."`
 	TLS          bool          `yaml:"tls" doc:"Encrypt, and check the brokers' certificates."`
-	CAFile       string        `yaml:"ca_file" doc:"PEM file of the authorities that may sign the brokers' certificates; empty means those of the system."`
-	CertFile     string        `yaml:"cert_file" doc:"PEM file of the certificate shown to the brokers; needs key_file. It is read again for every connection."`
+	CAFile       string        `yaml:"ca_file" doc:"PEM file of the authorities that sign the brokers' certificates; empty means the system's."`
+	CertFile     string        `yaml:"cert_file" doc:"PEM file of the certificate for the brokers, with key_file; read for every connection."`
 	KeyFile      string        `yaml:"key_file" doc:"PEM file of the key that belongs to cert_file."`
-	ServerName   string        `yaml:"server_name" doc:"Name that the brokers' certificates carry, where it is not the host of their address."`
-	TLSInsecure  bool          `yaml:"tls_insecure" doc:"Accept any certificate. A machine in between can read the password and change what is sent."`
-	SASL         string        `yaml:"sasl" doc:"How to log in. SCRAM does not show the password to the broker." oneof:"none|plain|scram-sha-256|scram-sha-512"`
+	ServerName   string        `yaml:"server_name" doc:"Name in the brokers' certificates, if it is not the host of their address."`
+	TLSInsecure  bool          `yaml:"tls_insecure" doc:"Accept any certificate. A machine in between can read the password and change data."`
+	SASL         string        `yaml:"sasl" doc:"Method of login. SCRAM hides the password from the broker." oneof:"none|plain|scram-sha-256|scram-sha-512"`
 	User         string        `yaml:"user" doc:"Name to log in with."`
-	PasswordFile string        `yaml:"password_file" doc:"File that holds the password. White space around it is ignored. It is read again for every connection."`
+	PasswordFile string        `yaml:"password_file" doc:"File with the password, read for every connection. White space around it is ignored."`
 	PasswordEnv  string        `yaml:"password_env" doc:"Name of the environment variable that holds the password, instead of password_file."`
 	Timeout      time.Duration `yaml:"timeout" doc:"Longest wait for a connection, and for the answer to one request." range:"100ms..10m"`
 }

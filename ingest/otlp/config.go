@@ -15,16 +15,16 @@ import (
 // Config is the settings of the addresses and bounds for receiving metrics.
 type Config struct {
 	Ports           []Port        // beside those of GRPC and HTTP, by the list of ports of all sources
-	Enabled         bool          `yaml:"enabled" doc:"Receives metrics of OpenTelemetry (OTLP), as switches with Cumulus Linux and SONiC send them (docs/formats.md), at grpc and http, beside those of ports; where it is set, the default of ports does not count."`
+	Enabled         bool          `yaml:"enabled" doc:"Receive OTLP metrics (docs/formats.md) at grpc and http, beside ports. It disables the default of ports."`
 	GRPC            string        `yaml:"grpc" doc:"TCP address for OTLP over gRPC, host:port. Empty serves none."`
-	HTTP            string        `yaml:"http" doc:"TCP address for OTLP over HTTP, host:port; the path is /v1/metrics. Empty serves none."`
-	TLSCertFile     string        `yaml:"tls_cert_file" doc:"PEM file with the server's certificate chain, for both addresses. Empty serves without TLS."`
+	HTTP            string        `yaml:"http" doc:"TCP address of OTLP over HTTP, host:port, path /v1/metrics. Empty serves none."`
+	TLSCertFile     string        `yaml:"tls_cert_file" doc:"PEM file of the server's certificate chain, for both addresses. Empty serves without TLS."`
 	TLSKeyFile      string        `yaml:"tls_key_file" doc:"PEM file with its key."`
-	TLSClientCAFile string        `yaml:"tls_client_ca_file" doc:"PEM file with the authorities of senders, which then have to show a certificate. Empty asks for none."`
+	TLSClientCAFile string        `yaml:"tls_client_ca_file" doc:"PEM file of the authorities that sign senders' certificates. Empty requires none."`
 	MaxRequestBytes int           `yaml:"max_request_bytes" doc:"Longest request, unpacked; longer ones are refused." range:"65536..67108864"`
-	MaxRequests     int           `yaml:"max_requests" doc:"Requests that are received or wait at the same time. With max_request_bytes it bounds the memory; more are refused until there is room, and their senders are asked to come again." range:"1..1024"`
+	MaxRequests     int           `yaml:"max_requests" doc:"Requests received or waiting at a time, which bounds memory with max_request_bytes. Senders of further ones are asked to retry." range:"1..1024"`
 	MaxConnections  int           `yaml:"max_connections" doc:"Connections to each address; further ones wait until one ends." range:"1..65536"`
-	Timeout         time.Duration `yaml:"timeout" doc:"How long a request may take to come in and to be read, and a handshake." range:"100ms..10m"`
+	Timeout         time.Duration `yaml:"timeout" doc:"Longest time to receive and read a request, and for a handshake." range:"100ms..10m"`
 }
 
 // Port is an address to receive on.

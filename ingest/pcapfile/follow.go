@@ -20,8 +20,8 @@ import (
 
 // FollowConfig names the captures that a running collector reads.
 type FollowConfig struct {
-	Files       []string      `yaml:"files" doc:"Captures to read beside the sockets: a file, which is read from its start and then followed while it grows; a FIFO that a capture program writes to (tcpdump -w FIFO); \"-\", with its quotes, is standard input. Frames count at the time at which they are read."`
-	Poll        time.Duration `yaml:"poll" doc:"How often a file that was read to its end is looked at again." range:"10ms..1m"`
+	Files       []string      `yaml:"files" doc:"Captures: a file, read from its start and followed as it grows; a FIFO of a capture program (tcpdump -w FIFO); \"-\", with its quotes, for standard input. Frames count when they are read."`
+	Poll        time.Duration `yaml:"poll" doc:"Interval of checks whether a file has grown." range:"10ms..1m"`
 	BatchFrames int           `yaml:"batch_frames" doc:"Most frames that are handed over at once." range:"1..4096"`
 }
 

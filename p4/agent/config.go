@@ -17,28 +17,28 @@ import (
 
 // Config holds the agent's identity, where it sends and receives, and its limits.
 type Config struct {
-	Name        string   `yaml:"name" doc:"Name of the agent in plans. Empty is the name of the machine."`
-	Interface   string   `yaml:"interface" doc:"Network interface that source-routed probes leave by and come back to. Empty is for STAMP alone."`
-	Address     string   `yaml:"address" doc:"IPv4 address that probes come from. Empty is the first one of the interface."`
-	Destination string   `yaml:"destination" doc:"IPv4 address of the receiving host, for probes whose plan names none. Empty is the agent's own."`
-	PeerMAC     string   `yaml:"peer_mac" doc:"MAC address that probes go to. Every card takes the default; name that of the switch's port where ordinary bridges are on the way."`
-	Mark        int      `yaml:"mark" range:"0..63" doc:"DSCP of all probes, by which switches leave them out of their counters. It is the same for all agents."`
-	NodeID      int64    `yaml:"node_id" range:"0..4294967295" doc:"Node id of the agent in its reports. No switch has the same. 0 is one of the space of agents, from 4026531840 (0xf0000000) on, by the agent's name."`
+	Name        string   `yaml:"name" doc:"Name of the agent in plans. Empty is the host's name."`
+	Interface   string   `yaml:"interface" doc:"Interface of source-routed probes. Empty is for STAMP alone."`
+	Address     string   `yaml:"address" doc:"IPv4 source address of probes. Empty is the interface's first one."`
+	Destination string   `yaml:"destination" doc:"IPv4 address of the receiving host, for probes without one in the plan. Empty is the agent's own."`
+	PeerMAC     string   `yaml:"peer_mac" doc:"Destination MAC address of probes. Every card takes the default; behind ordinary bridges set that of the switch's port."`
+	Mark        int      `yaml:"mark" range:"0..63" doc:"DSCP of all probes of all agents, by which switches leave them out of their counters."`
+	NodeID      int64    `yaml:"node_id" range:"0..4294967295" doc:"Node id of the agent in reports, unique among switches. 0 derives one from 4026531840 (0xf0000000) on from the agent's name."`
 	HardwareID  int      `yaml:"hardware_id" range:"0..63" doc:"Hardware id in reports, for several agents with one node id."`
-	Collectors  []string `yaml:"collectors" doc:"Where reports 2.0 go, as HOST:PORT. With several, a probe always goes to the same one."`
+	Collectors  []string `yaml:"collectors" doc:"Receivers of reports 2.0, as HOST:PORT. A probe always goes to the same one."`
 
-	SendLimit       float64 `yaml:"send_limit_bps" range:"1000..1000000000000" doc:"Most bits a second of probes that the agent sends, with what is around a frame on a line. Plans above it are refused."`
-	ReceiveLimit    float64 `yaml:"receive_limit_bps" range:"1000..1000000000000" doc:"Most bits a second of probes that a plan lets come to the agent."`
+	SendLimit       float64 `yaml:"send_limit_bps" range:"1000..1000000000000" doc:"Most bits a second of probes sent, with the framing on the line. Plans above it are refused."`
+	ReceiveLimit    float64 `yaml:"receive_limit_bps" range:"1000..1000000000000" doc:"Most bits a second of probes that a plan may bring to the agent."`
 	ProbesPerSecond float64 `yaml:"probes_per_second" range:"1..100000000" doc:"Most probes a second that it sends."`
 	MaxProbes       int     `yaml:"max_probes" range:"1..16384" doc:"Most probes that it sends, and most whose loss it follows."`
-	MTU             int     `yaml:"mtu" range:"576..9000" doc:"Largest IP packet on the network and on the way to collectors. A plan whose probes would grow out of their reports is refused."`
+	MTU             int     `yaml:"mtu" range:"576..9000" doc:"Largest IP packet in the network and towards collectors. Plans whose probes would outgrow their reports are refused."`
 
-	Checksum   bool   `yaml:"udp_checksum" doc:"Send probes with a checksum of UDP. Switches that add to probes keep it right, or make it 0; say false where they do neither."`
-	DigestKeys string `yaml:"digest_keys" doc:"File of keys for digests of probes, each line a number and 16 to 64 bytes in hex. The first key is for sending; with all of them probes are known that come. Empty is none."`
-	Unsigned   bool   `yaml:"accept_unsigned" doc:"Take probes without a digest as well, while not all agents have keys."`
+	Checksum   bool   `yaml:"udp_checksum" doc:"Send UDP checksums. Switches that add to probes must keep them right or zero; set false where they do neither."`
+	DigestKeys string `yaml:"digest_keys" doc:"File of keys for digests of probes: lines of a number and 16 to 64 bytes in hex. The first key signs; all verify. Empty disables digests."`
+	Unsigned   bool   `yaml:"accept_unsigned" doc:"Also accept probes without a digest, while some agents have no keys."`
 
 	BatchSize          int `yaml:"batch_size" range:"1..1024" doc:"Frames that are sent or received with one system call."`
-	ReceiveBufferBytes int `yaml:"receive_buffer_bytes" range:"4096..1073741823" doc:"Receive buffer of the socket of probes, and of each address of stamp.reflector. Above net.core.rmem_max it needs CAP_NET_ADMIN."`
+	ReceiveBufferBytes int `yaml:"receive_buffer_bytes" range:"4096..1073741823" doc:"Receive buffer of the socket of probes, and of each address of stamp.reflector; above net.core.rmem_max with CAP_NET_ADMIN."`
 
 	Files      probe.Files `yaml:"plan" doc:"A plan from files, without a controller."`
 	Controller Controller  `yaml:"controller" doc:"Plans from a controller, over gRPC with mutual TLS."`
@@ -48,11 +48,11 @@ type Config struct {
 // Controller is the source of plans, and the certificate by which it is authenticated.
 type Controller struct {
 	Address  string `yaml:"address" doc:"HOST:PORT of the controller. Empty is none."`
-	Name     string `yaml:"name" doc:"Name that the controller's certificate must carry. Plans from any other are refused."`
-	CAFile   string `yaml:"ca_file" doc:"PEM file of the authorities that may sign the controller's certificate. Those of the system are not asked."`
-	CertFile string `yaml:"cert_file" doc:"PEM file of the agent's certificate. It is read again for every connection."`
+	Name     string `yaml:"name" doc:"Name in the controller's certificate. Plans from any other are refused."`
+	CAFile   string `yaml:"ca_file" doc:"PEM file of the authorities that sign the controller's certificate, in place of the system's."`
+	CertFile string `yaml:"cert_file" doc:"PEM file of the agent's certificate, read for every connection."`
 	KeyFile  string `yaml:"key_file" doc:"PEM file of the key that belongs to cert_file."`
-	PlanFile string `yaml:"plan_file" doc:"File in which the agent keeps the last plan, for a start without the controller. Empty keeps none."`
+	PlanFile string `yaml:"plan_file" doc:"File of the last plan, for a start without the controller. Empty keeps none."`
 }
 
 // DefaultConfig is an agent that reports to a collector on its own machine and has no plan.

@@ -14,38 +14,38 @@ import (
 
 // STAMP holds the sessions that an agent sends, and where it answers those of others.
 type STAMP struct {
-	Sessions  []STAMPSession `yaml:"sessions" doc:"Reflectors that requests are sent to, each by a session of its own."`
-	Interval  time.Duration  `yaml:"interval" range:"1ms..1h" doc:"Between two requests of a session. The starts of all sessions are spread over it."`
-	Timeout   time.Duration  `yaml:"timeout" range:"1ms..1m" doc:"After which a request without an answer is lost. An answer that comes then is late."`
-	Size      int            `yaml:"size" range:"0..9000" doc:"Bytes of UDP payload of a packet, 44 or more, and 112 or more with keys. 0 is as few as there can be."`
+	Sessions  []STAMPSession `yaml:"sessions" doc:"Reflectors of requests, with a session each."`
+	Interval  time.Duration  `yaml:"interval" range:"1ms..1h" doc:"Time between two requests of a session, spread over all sessions."`
+	Timeout   time.Duration  `yaml:"timeout" range:"1ms..1m" doc:"Time after which a request without an answer is lost; later answers are late."`
+	Size      int            `yaml:"size" range:"0..9000" doc:"Bytes of UDP payload of a packet, at least 44, or 112 with keys. 0 is the least."`
 	DSCP      int            `yaml:"dscp" range:"0..63" doc:"DSCP of requests."`
-	CoS       bool           `yaml:"class_of_service" doc:"Ask reflectors for answers with the same DSCP, and which DSCP came to them (RFC 8972). Requests that came with another one count as remarked."`
-	Times     string         `yaml:"times" oneof:"ntp|ptp" doc:"Format of time stamps in requests. Reflectors answer in the same or in their own."`
-	Trace     time.Duration  `yaml:"trace" range:"0s..1h" doc:"Between two looks at the routers on the ways of sessions with a port. Each is asked by packets whose TTL ends there. 0 looks at none."`
-	Stateless bool           `yaml:"stateless" doc:"Reflectors do not number their answers themselves, so that losses have no direction."`
-	Keys      string         `yaml:"keys" doc:"File of keys for authenticated sessions, written as digest_keys is. The first key is for sending; with all of them answers are known. Empty is without authentication."`
+	CoS       bool           `yaml:"class_of_service" doc:"Ask reflectors for answers with the same DSCP, and for the DSCP received (RFC 8972). Requests that came with another one are remarked."`
+	Times     string         `yaml:"times" oneof:"ntp|ptp" doc:"Format of time stamps in requests. Reflectors may answer in their own."`
+	Trace     time.Duration  `yaml:"trace" range:"0s..1h" doc:"Time between two traces of the routers of sessions with a port, by packets with short TTL. 0 disables them."`
+	Stateless bool           `yaml:"stateless" doc:"Reflectors number no answers themselves, so losses have no direction."`
+	Keys      string         `yaml:"keys" doc:"File of keys for authenticated sessions, in the form of digest_keys. The first key signs; all verify. Empty disables authentication."`
 	Reflector STAMPReflector `yaml:"reflector" doc:"Answers to the sessions of others."`
 }
 
 // STAMPSession holds the settings of one session.
 type STAMPSession struct {
 	To   string `yaml:"to" doc:"HOST:PORT of the reflector. Without a port it is 862."`
-	Name string `yaml:"name" doc:"Name of the session in metrics and in the status. Empty is what to says."`
-	From string `yaml:"from" doc:"Address that requests come from. Empty leaves it to the routes of the host."`
-	DSCP int    `yaml:"dscp" range:"0..63" doc:"DSCP of its requests, in place of that of all sessions. 0 is that."`
-	SSID int    `yaml:"ssid" range:"0..65535" doc:"Identifier of the session, RFC 8972, and its path in the series probe. 0 is its port, or without one its place in the list, from 1 on."`
-	Port int    `yaml:"port" range:"0..65535" doc:"UDP port that requests come from, by which networks that hash choose their way. 0 is any."`
+	Name string `yaml:"name" doc:"Name of the session in metrics and status. Empty is to."`
+	From string `yaml:"from" doc:"Source address of requests. Empty leaves it to the host's routes."`
+	DSCP int    `yaml:"dscp" range:"0..63" doc:"DSCP of its requests. 0 is that of all sessions."`
+	SSID int    `yaml:"ssid" range:"0..65535" doc:"Identifier of the session (RFC 8972), and its path in the series probe. 0 is its port, or its place in the list, from 1 on."`
+	Port int    `yaml:"port" range:"0..65535" doc:"UDP source port of requests, which selects the way in networks that hash. 0 is any."`
 	// Ports are so many that it is one session each.
-	Ports int `yaml:"ports" range:"0..1024" doc:"So many ports, from port on, each of which is a session of its own. 0 is 1."`
+	Ports int `yaml:"ports" range:"0..1024" doc:"Number of ports, from port on, with a session each. 0 is 1."`
 }
 
 // STAMPReflector holds the addresses at which requests are answered, and the limits.
 type STAMPReflector struct {
-	Listen    []string `yaml:"listen" doc:"Addresses to answer at, as ADDRESS:PORT. A port alone is one of the loopback address. Empty answers nothing."`
+	Listen    []string `yaml:"listen" doc:"Addresses to answer at, as ADDRESS:PORT; a port alone is on loopback. Empty answers nothing."`
 	Allow     []string `yaml:"allow" doc:"Networks whose requests are answered, such as 192.0.2.0/24. Empty is all."`
-	Keys      string   `yaml:"keys" doc:"File of keys, written as digest_keys is. With it only requests that one of them signed are answered. Empty is without authentication."`
-	Stateless bool     `yaml:"stateless" doc:"Give answers the numbers of their requests, and remember no session. Then losses have no direction."`
-	Sessions  int      `yaml:"max_sessions" range:"1..65536" doc:"Most sessions that are remembered, at each address. A request of another one has no answer, unless one has been silent for a minute."`
+	Keys      string   `yaml:"keys" doc:"File of keys, in the form of digest_keys. With it only signed requests are answered."`
+	Stateless bool     `yaml:"stateless" doc:"Copy the numbers of requests, and remember no session. Losses have no direction then."`
+	Sessions  int      `yaml:"max_sessions" range:"1..65536" doc:"Most sessions at an address. Further ones get no answer until one has been silent for a minute."`
 	Rate      float64  `yaml:"answers_per_second" range:"1..1000000" doc:"Most answers a second, and in a burst, at each address."`
 }
 

@@ -20,12 +20,12 @@ import (
 
 // Files are the plans that "hopscope plan" wrote.
 type Files struct {
-	Probes    []string      `yaml:"probes" doc:"Plans of \"hopscope plan cover --sr=int-probe --format json\". With several, ids are 1/p1, 2/p1 and so on."`
-	Schedule  string        `yaml:"schedule" doc:"A plan of \"hopscope plan schedule\" that says when probes are sent. Without it all are, every interval."`
-	Attention string        `yaml:"attention" doc:"A plan of \"hopscope plan attention\" that says which probes look closer, and with which bitmaps."`
-	Interval  time.Duration `yaml:"interval" range:"10us..24h" doc:"Between two starts of a probe, where no schedule is named. The starts of all probes are spread over it."`
+	Probes    []string      `yaml:"probes" doc:"Plans of \"hopscope plan cover --sr=int-probe --format json\". Of several, ids become 1/p1, 2/p1 and so on."`
+	Schedule  string        `yaml:"schedule" doc:"Plan of \"hopscope plan schedule\" with the times of probes. Without it all start every interval."`
+	Attention string        `yaml:"attention" doc:"Plan of \"hopscope plan attention\" with the probes that look closer, and their bitmaps."`
+	Interval  time.Duration `yaml:"interval" range:"10us..24h" doc:"Time between two starts of a probe without a schedule, spread over all probes."`
 	Dialect   string        `yaml:"dialect" oneof:"int-2.1|fant" doc:"Widths of the metadata that switches add."`
-	Basic     string        `yaml:"basic" doc:"Instruction bitmap of probes, such as 0xf000. Empty is that of the dialect, unless the plan of attention has one."`
+	Basic     string        `yaml:"basic" doc:"Instruction bitmap of probes, such as 0xf000. Empty is the attention plan's, or the dialect's."`
 	Detailed  string        `yaml:"detailed" doc:"Instruction bitmap of probes that look closer."`
 }
 

@@ -13,8 +13,8 @@ import (
 // ListenConfig holds the address that agents follow.
 type ListenConfig struct {
 	Listen   string `yaml:"listen" doc:"HOST:PORT."`
-	CAFile   string `yaml:"ca_file" doc:"PEM file of the authorities that may sign certificates of agents. A certificate carries the name of its agent."`
-	CertFile string `yaml:"cert_file" doc:"PEM file of the controller's certificate. It is read again for every connection."`
+	CAFile   string `yaml:"ca_file" doc:"PEM file of the authorities that sign certificates of agents, which carry the agents' names."`
+	CertFile string `yaml:"cert_file" doc:"PEM file of the controller's certificate, read for every connection."`
 	KeyFile  string `yaml:"key_file" doc:"PEM file of the key that belongs to cert_file."`
 }
 
@@ -23,19 +23,19 @@ type CollectorConfig struct {
 	URL       string `yaml:"url" doc:"Page of the collector, or of the console of a fleet."`
 	TokenFile string `yaml:"token_file" doc:"File with the page's token, where it wants one."`
 
-	Probes       bool          `yaml:"probes" doc:"Take the values that probes reported of hops from the page too. They are flows: its collector lists half as many of them as flows.top_flows at most."`
-	LatencyFloor time.Duration `yaml:"latency_floor" range:"0s..1m" doc:"Added to times in switches before they are compared by their ratio: what is far below it is all the same. 0 is what a packet of 1500 bytes takes on the line behind, where the topology has its rate, and 10us where that is less or unknown."`
+	Probes       bool          `yaml:"probes" doc:"Also take hop values of probes from the page, which lists at most half of flows.top_flows."`
+	LatencyFloor time.Duration `yaml:"latency_floor" range:"0s..1m" doc:"Added to times in switches before their ratio is taken: far smaller ones are equal. 0 is the time of 1500 bytes on the next line, by its rate in the topology, at least 10us."`
 	QueueFloor   int64         `yaml:"queue_floor_bytes" range:"1..1000000000" doc:"The same for queues, in bytes (or in the device's unit)."`
 }
 
 // LoopConfig holds the settings by which plans change.
 type LoopConfig struct {
 	Cycle      time.Duration `yaml:"cycle" range:"100ms..1h" doc:"How often suspects are asked for."`
-	Timeout    time.Duration `yaml:"timeout" range:"10ms..10m" doc:"After which a request to an agent or a switch counts as lost. Below cycle."`
-	Grace      time.Duration `yaml:"grace" range:"0s..10m" doc:"From the last agent's move until entries of earlier plans go. Probes may be under way so long."`
-	Budget     float64       `yaml:"budget_hops" range:"0..1000000000" doc:"Hops that may be measured in detail in a round of the probes; 0 for any number."`
+	Timeout    time.Duration `yaml:"timeout" range:"10ms..10m" doc:"Time after which a request to an agent or switch is lost. Below cycle."`
+	Grace      time.Duration `yaml:"grace" range:"0s..10m" doc:"Time from the last agent's change until entries of earlier plans go, for probes under way."`
+	Budget     float64       `yaml:"budget_hops" range:"0..1000000000" doc:"Most hops measured in detail in a round; 0 for any number."`
 	MaxChanges int           `yaml:"max_changes" range:"0..1000000" doc:"Probes that change in a cycle; 0 for any number."`
-	SwitchCost float64       `yaml:"switch_cost_hops" range:"0..1000000" doc:"What the change of a probe costs beside the hops that it measures in detail."`
+	SwitchCost float64       `yaml:"switch_cost_hops" range:"0..1000000" doc:"Cost of changing a probe, in hops measured in detail."`
 	RetryAfter int           `yaml:"retry_after" range:"1..100000" doc:"Cycles before a plan that was refused is tried again."`
 	Audit      int           `yaml:"audit" range:"0..100000" doc:"Cycles between two readings of a switch; 0 for never."`
 	Approve    bool          `yaml:"approve" doc:"Plans wait for \"hopscope control approve\". The first one does not."`
@@ -47,7 +47,7 @@ type LoopConfig struct {
 
 // JournalConfig is the file of a journal.
 type JournalConfig struct {
-	File  string `yaml:"file" doc:"File of JSON lines. Each is synced before the action that it describes. Empty keeps none: a restart then knows what devices have alone."`
+	File  string `yaml:"file" doc:"File of JSON lines, each synced before the action that it describes. Empty keeps none: after a restart, devices alone know the plan."`
 	Bytes int64  `yaml:"max_bytes" range:"65536..1099511627776" doc:"Bytes after which a new file is begun."`
 	Keep  int    `yaml:"keep" range:"1..100" doc:"Files that are kept beside the current one."`
 }

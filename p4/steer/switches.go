@@ -55,14 +55,14 @@ type Switch struct {
 	Name      string `yaml:"name" doc:"Name of the node in the topology."`
 	Address   string `yaml:"address" doc:"HOST:PORT of its P4Runtime server."`
 	TLSName   string `yaml:"tls_name" doc:"Name that its certificate must carry. Empty is that of address."`
-	Plaintext bool   `yaml:"plaintext" doc:"Without TLS, for switches that have none, on lines that no other machine can reach."`
+	Plaintext bool   `yaml:"plaintext" doc:"No TLS, for switches without it on lines that no other machine reaches."`
 	Device    int64  `yaml:"device_id" range:"0..9223372036854775807" doc:"Id of the switch behind its address."`
 	Election  int64  `yaml:"election_id" range:"0..9223372036854775807" doc:"Id that the controller stands for election with; 0 is 1."`
 	Program   string `yaml:"program" oneof:"srint|intmd|pint" doc:"Program of hopscope that it runs."`
-	Commit    bool   `yaml:"commit" doc:"Load the program where the switch has none or another one: the same as load: always."`
-	Load      string `yaml:"load" doc:"When the program is loaded, which empties all tables: never, if-empty (where the switch has no program; that is the default), or always (where it has none or another one). Never in a dry run or a pause, and with loop.approve after approval."`
+	Commit    bool   `yaml:"commit" doc:"Load the program if the switch has none or another one: the same as load: always."`
+	Load      string `yaml:"load" doc:"Condition for loading the program, which empties all tables: never, if-empty (the default: no program), or always (none or another one). A dry run or pause never loads; loop.approve requires approval."`
 	File      string `yaml:"file" doc:"Write entries into this file of JSON, in place of address."`
-	Entries   string `yaml:"entries" doc:"File of JSON with the entries that the switch is to hold, as file has them."`
+	Entries   string `yaml:"entries" doc:"JSON file with the entries of the switch, as in file."`
 }
 
 // SwitchTLS are files of certificates towards switches.

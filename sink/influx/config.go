@@ -13,16 +13,16 @@ import (
 
 // Config is the settings of the server that is written to.
 type Config struct {
-	URL           string `yaml:"url" doc:"Address of the server, http or https, with a path prefix where a proxy needs one."`
+	URL           string `yaml:"url" doc:"Address of the server, http or https, with a path prefix if needed."`
 	Org           string `yaml:"org" doc:"Organisation, by name. Empty for InfluxDB 1.8."`
 	Bucket        string `yaml:"bucket" doc:"Bucket, by name. For InfluxDB 1.8: database/retention-policy."`
-	TokenFile     string `yaml:"token_file" doc:"File that holds the token, and for InfluxDB 1.8 user:password. White space around it is ignored."`
+	TokenFile     string `yaml:"token_file" doc:"File with the token, or user:password for InfluxDB 1.8. White space around it is ignored."`
 	TokenEnv      string `yaml:"token_env" doc:"Name of the environment variable that holds the token, instead of token_file."`
 	peer.TLS      `yaml:",inline"`
 	Timeout       time.Duration `yaml:"timeout" doc:"Longest wait for the answer to one request." range:"100ms..10m"`
 	BatchPoints   int           `yaml:"batch_points" doc:"Most points sent in one request." range:"1..100000"`
-	SplitRequests int           `yaml:"split_requests" doc:"Most requests spent at one try on separating refused points from those that are not at fault; the next try goes on. 0 means 1." range:"0..10000"`
-	Gzip          bool          `yaml:"gzip" doc:"Compress requests: a sixth of the bytes for some 6 µs a point. For a server that is far away."`
+	SplitRequests int           `yaml:"split_requests" doc:"Most requests at a try to separate refused points from others; the next try continues. 0 means 1." range:"0..10000"`
+	Gzip          bool          `yaml:"gzip" doc:"Compress requests, for distant servers: a sixth of the bytes for some 6 µs a point."`
 }
 
 // DefaultConfig writes to a server on the same machine.

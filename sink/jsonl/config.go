@@ -10,11 +10,11 @@ import (
 
 // Config is the settings of the output of lines.
 type Config struct {
-	Path           string        `yaml:"path" doc:"File that lines are appended to; it belongs to one process. \"-\", with its quotes, is standard output, to which the settings below do not apply."`
-	RotateBytes    int64         `yaml:"rotate_bytes" doc:"Size at which the file is put aside and a new one begun. 0 sets no limit." range:"0..1099511627776"`
-	RotateInterval time.Duration `yaml:"rotate_interval" doc:"A new file is begun whenever this much time in UTC begins: with 24h at midnight, with 1h on the hour. 0 sets no limit." range:"0s..8760h"`
+	Path           string        `yaml:"path" doc:"File for lines, of one process. \"-\", with its quotes, is standard output, without the settings below."`
+	RotateBytes    int64         `yaml:"rotate_bytes" doc:"Size at which a new file begins. 0 sets no limit." range:"0..1099511627776"`
+	RotateInterval time.Duration `yaml:"rotate_interval" doc:"Time in UTC at whose multiples a new file begins: 24h at midnight, 1h on the hour. 0 sets no limit." range:"0s..8760h"`
 	KeepFiles      int           `yaml:"keep_files" doc:"Files put aside that are kept; older ones are removed." range:"1..100000"`
-	Sync           bool          `yaml:"sync" doc:"Force every batch to the disk before it counts as stored. Without, a crash of the machine loses what the system had not written yet."`
+	Sync           bool          `yaml:"sync" doc:"Sync every batch to disk before it counts as stored. Otherwise a crash of the machine loses what was not on disk."`
 }
 
 // DefaultConfig writes to standard output. With a path, it keeps about a gibibyte.

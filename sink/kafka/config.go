@@ -15,20 +15,20 @@ import (
 // Config is the settings of the member's fleet and of its Kafka.
 type Config struct {
 	brokers.Config  `yaml:""`
-	Fleet           string       `yaml:"fleet" doc:"Name of the fleet: what the points of all its collectors carry as their instance."`
-	Slices          int          `yaml:"slices" doc:"Shares in which windows are merged, a partition each, and so the most consumers that have something to do. All members of a fleet have the same number, which does not change." range:"1..1024"`
-	Reports         string       `yaml:"reports" doc:"Which reports go to consumers one by one: needed (PINT digests, postcards, and those of raw_exporters), all, or none." oneof:"needed|all|none"`
-	RawExporters    []string     `yaml:"raw_exporters" doc:"Networks of exporters whose flows reach several collectors, as 10.1.0.0/16: their reports go to consumers one by one."`
-	MaxMessageBytes int          `yaml:"max_message_bytes" doc:"Longest value of a record; what is longer goes in several. The topics have to take some more than this." range:"65536..4194304"`
+	Fleet           string       `yaml:"fleet" doc:"Name of the fleet: the instance in all its points."`
+	Slices          int          `yaml:"slices" doc:"Shares of windows, a partition each: the most consumers that can work. It is the same in all members, and never changes." range:"1..1024"`
+	Reports         string       `yaml:"reports" doc:"Reports that go to consumers one by one: needed (PINT digests, postcards, raw_exporters), all, or none." oneof:"needed|all|none"`
+	RawExporters    []string     `yaml:"raw_exporters" doc:"Networks of exporters whose flows reach several collectors, as 10.1.0.0/16, and whose reports go to consumers one by one."`
+	MaxMessageBytes int          `yaml:"max_message_bytes" doc:"Longest value of a record; longer ones are split. Topics must allow some more than this." range:"65536..4194304"`
 	InFlight        int          `yaml:"in_flight" doc:"Most requests to Kafka at a time." range:"1..64"`
-	DrainBytes      int64        `yaml:"drain_bytes" doc:"Most bytes a second that are sent while the spool is drained after an outage; 0 is no limit. It has to be more than what is published meanwhile." range:"0..17179869184"`
-	Topics          topicsConfig `yaml:"topics" doc:"How hopscope kafka topics makes the topics, and what it wants of them."`
+	DrainBytes      int64        `yaml:"drain_bytes" doc:"Most bytes a second from the spool after an outage, above the rate of new windows; 0 sets no limit." range:"0..17179869184"`
+	Topics          topicsConfig `yaml:"topics" doc:"Topics as hopscope kafka topics creates and checks them."`
 }
 
 // topicsConfig holds the retention of records and the number of their copies.
 type topicsConfig struct {
-	Replication      int           `yaml:"replication" doc:"Copies of each record. 0 is what the brokers have as their default." range:"0..16"`
-	WindowsRetention time.Duration `yaml:"windows_retention" doc:"How long windows are kept before they are merged: as far back can be computed again, and so long may all consumers be away." range:"1h..8760h"`
+	Replication      int           `yaml:"replication" doc:"Copies of each record. 0 is the brokers' default." range:"0..16"`
+	WindowsRetention time.Duration `yaml:"windows_retention" doc:"Retention of windows before the merge: how far back they can be computed again, and how long all consumers may be away." range:"1h..8760h"`
 	ReportsRetention time.Duration `yaml:"reports_retention" doc:"The same for single reports, which are many more bytes." range:"1h..8760h"`
 	SeriesRetention  time.Duration `yaml:"series_retention" doc:"How long merged windows are kept for pages and other readers." range:"1h..8760h"`
 }

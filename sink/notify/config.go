@@ -12,14 +12,14 @@ import (
 type Config struct {
 	Severity    string        `yaml:"severity" doc:"Least severity of findings that are sent." oneof:"info|warning|critical"`
 	Learning    bool          `yaml:"learning" doc:"Send findings of places whose normal state is not known well yet."`
-	Repeat      time.Duration `yaml:"repeat" doc:"How often what is still open is sent again, unless it was acknowledged. 0 means never." range:"0s..8760h"`
-	Heartbeat   time.Duration `yaml:"heartbeat" doc:"How often a sign of life is sent, so that a receiver can distinguish a quiet network from a collector that is gone. 0 means never." range:"0s..24h"`
-	Forget      time.Duration `yaml:"forget" doc:"What was open when the program ended, and is not found again within this time of the next run, is resolved." range:"1m..24h"`
-	File        string        `yaml:"file" doc:"File of what people acknowledged, accepted and muted, which hopscope findings changes; it is read again when it changes. A relative path is in the working directory."`
-	StateFile   string        `yaml:"state_file" doc:"File that keeps what is open over restarts. Empty means the name of file with .state behind it."`
-	Maintenance []Mute        `yaml:"maintenance" doc:"When work is done on a part of the network: what is found there is not sent."`
-	Runbook     string        `yaml:"runbook" doc:"Address of a copy of docs/findings.md, to whose section of the kind alerts point as runbook_url. Empty is /docs/findings of the collector's own page."`
-	MaxOpen     int           `yaml:"max_open" doc:"Most alerts that are open at a time; further ones are counted and not sent one by one." range:"1..1000000"`
+	Repeat      time.Duration `yaml:"repeat" doc:"Interval at which open alerts are sent again until acknowledged. 0 means never." range:"0s..8760h"`
+	Heartbeat   time.Duration `yaml:"heartbeat" doc:"Interval of heartbeats, by which a receiver distinguishes a quiet network from a dead collector. 0 means never." range:"0s..24h"`
+	Forget      time.Duration `yaml:"forget" doc:"Time after a restart until alerts that were open and are not found again are resolved." range:"1m..24h"`
+	File        string        `yaml:"file" doc:"File of acknowledged, accepted and muted findings, which hopscope findings changes, and which is read again then. Relative paths start at the working directory."`
+	StateFile   string        `yaml:"state_file" doc:"File of open alerts, for restarts. Empty is the name of file with .state."`
+	Maintenance []Mute        `yaml:"maintenance" doc:"Maintenance of a part of the network, from which no findings are sent."`
+	Runbook     string        `yaml:"runbook" doc:"Address of a copy of docs/findings.md for the runbook_url of alerts. Empty is /docs/findings of the collector's page."`
+	MaxOpen     int           `yaml:"max_open" doc:"Most open alerts; further ones are counted and not sent one by one." range:"1..1000000"`
 }
 
 // SetDefaults makes c the default settings.

@@ -9,12 +9,12 @@ import (
 
 // Config is the settings of the files and of the memory for each.
 type Config struct {
-	Dir            string        `yaml:"dir" doc:"Directory of the datasets; it is made when missing and belongs to one process."`
+	Dir            string        `yaml:"dir" doc:"Directory of the datasets, created if missing; it belongs to one process."`
 	RotateInterval time.Duration `yaml:"rotate_interval" doc:"Longest time that rows wait in memory before their file is written." range:"1s..1h"`
-	MemoryBytes    int           `yaml:"memory_bytes" doc:"Most memory of waiting rows. When it is used up files are written early." range:"1048576..17179869184"`
-	RowGroupRows   int           `yaml:"row_group_rows" doc:"Most rows of a row group, which is what a reader holds at once." range:"1000..10000000"`
-	Raw            bool          `yaml:"raw" doc:"Keep the raw stream too: one row a hop of every report, in the dataset raw."`
-	RawMemoryBytes int           `yaml:"raw_memory_bytes" doc:"Most memory of waiting raw rows, twice: one half is filled while the other is written. What comes on top is dropped and counted." range:"1048576..17179869184"`
+	MemoryBytes    int           `yaml:"memory_bytes" doc:"Most memory of waiting rows; when full, files are written early." range:"1048576..17179869184"`
+	RowGroupRows   int           `yaml:"row_group_rows" doc:"Most rows of a row group, which a reader holds at once." range:"1000..10000000"`
+	Raw            bool          `yaml:"raw" doc:"Also keep the raw stream: one row a hop of every report, in the dataset raw."`
+	RawMemoryBytes int           `yaml:"raw_memory_bytes" doc:"Most memory of waiting raw rows, twice: one half fills while the other is written. Further rows are dropped and counted." range:"1048576..17179869184"`
 }
 
 // defaultConfig writes four parts an hour.

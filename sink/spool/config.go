@@ -8,11 +8,11 @@ import (
 
 // Config is the settings of the directory of the spool and of its bounds.
 type Config struct {
-	Dir          string        `yaml:"dir" doc:"Directory of the spool; it is made when missing and belongs to one sink of one process."`
-	MaxBytes     int64         `yaml:"max_bytes" doc:"Most bytes on disk. When they are reached the oldest segment is evicted." range:"65536..17592186044416"`
-	SegmentBytes int64         `yaml:"segment_bytes" doc:"Size of one segment, which is also what is evicted at once and what bounds one record." range:"4096..1073741824"`
-	Sync         string        `yaml:"sync" doc:"When written records are forced to the disk: each (safe from a crash of the machine, slow), interval, or never." oneof:"each|interval|never"`
-	SyncInterval time.Duration `yaml:"sync_interval" doc:"With sync: interval, the longest time that a record is not yet forced to the disk." range:"10ms..10m"`
+	Dir          string        `yaml:"dir" doc:"Directory of the spool, created if missing; it belongs to one sink of one process."`
+	MaxBytes     int64         `yaml:"max_bytes" doc:"Most bytes on disk; beyond that the oldest segment is evicted." range:"65536..17592186044416"`
+	SegmentBytes int64         `yaml:"segment_bytes" doc:"Size of a segment: the unit of eviction, and the bound of a record." range:"4096..1073741824"`
+	Sync         string        `yaml:"sync" doc:"Sync of written records to disk: each (survives a crash of the machine, slow), interval, or never." oneof:"each|interval|never"`
+	SyncInterval time.Duration `yaml:"sync_interval" doc:"Longest time until a sync with sync: interval." range:"10ms..10m"`
 }
 
 // DefaultConfig holds a gibibyte: a day of a hundred hops and a thousand flows in windows of ten seconds.

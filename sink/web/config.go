@@ -17,19 +17,19 @@ import (
 
 // Config holds where the page is served, the access to it, and how much of the past it shows.
 type Config struct {
-	Listen         string   `yaml:"listen" doc:"Address and port of the page and its API. Empty switches both off."`
-	TokenFile      string   `yaml:"token_file" doc:"File with the access token (16 characters or more). Required unless listen is a loopback address."`
+	Listen         string   `yaml:"listen" doc:"Address and port of the page and its API. Empty disables both."`
+	TokenFile      string   `yaml:"token_file" doc:"File with the access token (at least 16 characters). Required beyond loopback."`
 	TLSCertFile    string   `yaml:"tls_cert_file" doc:"PEM file with the server's certificate chain. Empty serves plain HTTP."`
 	TLSKeyFile     string   `yaml:"tls_key_file" doc:"PEM file with the key of the certificate."`
-	AllowedHosts   []string `yaml:"allowed_hosts" doc:"Host names by which the page may be asked for when no token is set, beside localhost and IP addresses."`
-	Topology       string   `yaml:"topology" doc:"Network that the map draws: a file or a generator, as for hopscope plan. Node names that are numbers are node ids; otherwise nodes count from 0 in the order of the file. Empty takes that of pint.topology, and without one the links that flows show."`
-	HistoryWindows int      `yaml:"history_windows" doc:"Windows kept for the page: 180 are 15 minutes of 5 s windows." range:"10..2880"`
-	MaxHops        int      `yaml:"max_hops" doc:"Hops kept for the page, as many interfaces whose counters come, and as many paths of probes. A hop costs 40 bytes a window, an interface 696 bytes in all, a path of probes 728." range:"16..65536"`
-	MaxFlows       int      `yaml:"max_flows" doc:"Flows kept for the page. One costs 12 bytes a window and 16 more for each of its hops." range:"16..16384"`
+	AllowedHosts   []string `yaml:"allowed_hosts" doc:"Host names of the page without a token, beside localhost and IP addresses."`
+	Topology       string   `yaml:"topology" doc:"Network on the map: a file or a generator, as for hopscope plan. Numeric names are node ids; other nodes count from 0 in file order. Empty takes pint.topology, or else the links of flows."`
+	HistoryWindows int      `yaml:"history_windows" doc:"Windows on the page: 180 are 15 minutes of 5 s windows." range:"10..2880"`
+	MaxHops        int      `yaml:"max_hops" doc:"Hops on the page, of 40 bytes a window; as many interfaces with counters, of 696 bytes, and paths of probes, of 728 bytes." range:"16..65536"`
+	MaxFlows       int      `yaml:"max_flows" doc:"Flows on the page, of 12 bytes a window and 16 more a hop." range:"16..16384"`
 	MaxExporters   int      `yaml:"max_exporters" doc:"Exporters kept for the page. One costs 36 bytes a window." range:"16..65536"`
-	MaxFindings    int      `yaml:"max_findings" doc:"Findings kept for the page. The ended ones make room first, the oldest before the others." range:"16..10000"`
-	MaxConnections int      `yaml:"max_connections" doc:"Open connections to the page and its API. Beyond that, the one that has been idle for longest is closed for a new one. When all are being answered, 16 more can ask for the health checks and the metrics." range:"8..65536"`
-	MaxStreams     int      `yaml:"max_streams" doc:"Open event streams: one for every open page. More are asked to come back later." range:"1..4096"`
+	MaxFindings    int      `yaml:"max_findings" doc:"Findings on the page; the oldest go first, ended ones before open ones." range:"16..10000"`
+	MaxConnections int      `yaml:"max_connections" doc:"Open connections to page and API; for a new one the longest idle one is closed. When all are busy, 16 more serve health checks and metrics." range:"8..65536"`
+	MaxStreams     int      `yaml:"max_streams" doc:"Open event streams, one a page. Further ones are asked to come back later." range:"1..4096"`
 
 	ShutdownTimeout time.Duration `yaml:"shutdown_timeout" doc:"How long requests may take to end after the order to stop." range:"100ms..1m"`
 }

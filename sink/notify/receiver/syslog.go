@@ -15,13 +15,13 @@ import (
 
 // Syslog names the receiver of alerts, and holds its settings.
 type Syslog struct {
-	Network    string `yaml:"network" doc:"How messages travel: udp and unix as datagrams, tcp and tls as streams. Neither udp nor tcp nor tls confirms that a message has arrived." oneof:"udp|tcp|tls|unix"`
-	Address    string `yaml:"address" doc:"Receiver as HOST:PORT; for unix the path of its socket, such as /dev/log."`
+	Network    string `yaml:"network" doc:"Transport of messages: udp and unix as datagrams, tcp and tls as streams. udp, tcp and tls confirm no arrival." oneof:"udp|tcp|tls|unix"`
+	Address    string `yaml:"address" doc:"Receiver as HOST:PORT; for unix the socket's path, such as /dev/log."`
 	Facility   string `yaml:"facility" doc:"Facility of the messages." oneof:"kern|user|mail|daemon|auth|syslog|lpr|news|uucp|cron|authpriv|ftp|local0|local1|local2|local3|local4|local5|local6|local7"`
 	Hostname   string `yaml:"hostname" doc:"Name of the machine in the messages. Empty means its own."`
 	AppName    string `yaml:"app_name" doc:"Name of the program in the messages."`
-	SDID       string `yaml:"sd_id" doc:"Name of the structured data, as NAME@NUMBER with the enterprise number of your organisation. That of the default is one for examples."`
-	MaxBytes   int    `yaml:"max_bytes" doc:"Most bytes of a message; the text of a longer one is cut. Every receiver takes 480, most take 2048." range:"480..65000"`
+	SDID       string `yaml:"sd_id" doc:"Name of the structured data, as NAME@NUMBER with your enterprise number. The default's is for examples."`
+	MaxBytes   int    `yaml:"max_bytes" doc:"Most bytes of a message; longer texts are cut. Every receiver takes 480, most take 2048." range:"480..65000"`
 	Heartbeats bool   `yaml:"heartbeats" doc:"Send the signs of life, too."`
 	peer.TLS   `yaml:",inline"`
 	Timeout    time.Duration `yaml:"timeout" doc:"Longest wait for a connection, and for a receiver that takes nothing." range:"100ms..10m"`

@@ -17,15 +17,15 @@ import (
 // Webhook is the settings of the address that alerts are posted to, and of their form.
 type Webhook struct {
 	URL          string   `yaml:"url" doc:"Address that alerts are posted to, http or https."`
-	URLFile      string   `yaml:"url_file" doc:"File that holds the address, instead of url, where the address itself is the permission to post."`
+	URLFile      string   `yaml:"url_file" doc:"File with the address, instead of url, where the address itself is the permission to post."`
 	URLEnv       string   `yaml:"url_env" doc:"Name of the environment variable that holds the address, instead of url."`
-	TokenFile    string   `yaml:"token_file" doc:"File that holds a token, sent as Authorization: Bearer. White space around it is ignored."`
+	TokenFile    string   `yaml:"token_file" doc:"File with a token, sent as Authorization: Bearer. White space around it is ignored."`
 	TokenEnv     string   `yaml:"token_env" doc:"Name of the environment variable that holds the token, instead of token_file."`
 	Headers      []string `yaml:"headers" doc:"Further headers, as Name: value. Secrets belong into header_files or header_env."`
 	HeaderFiles  []string `yaml:"header_files" doc:"Further headers whose values are in files, as Name: FILE."`
 	HeaderEnv    []string `yaml:"header_env" doc:"Further headers whose values are in environment variables, as Name: VARIABLE."`
-	TemplateFile string   `yaml:"template_file" doc:"File of a Go template that makes the body of an alert. Empty sends the alert as JSON."`
-	ContentType  string   `yaml:"content_type" doc:"Type of the body. Where it is JSON, what the template makes has to be JSON for all texts."`
+	TemplateFile string   `yaml:"template_file" doc:"File of a Go template for the body of an alert. Empty sends JSON."`
+	ContentType  string   `yaml:"content_type" doc:"Type of the body. For JSON, the template must give JSON for all texts."`
 	Heartbeats   bool     `yaml:"heartbeats" doc:"Send the signs of life, too."`
 	peer.TLS     `yaml:",inline"`
 	Timeout      time.Duration `yaml:"timeout" doc:"Longest wait for the answer to one request." range:"100ms..10m"`
