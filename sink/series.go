@@ -114,11 +114,11 @@ func (r *Run) offset() int64 {
 
 // The series, each with how its points are made: a point for every item of type T that a window has.
 
-var hops = series("hop", "One point per window and hop: a node and the interface by which packets left it.",
+var hops = series("hop", "Hop of one window: a node and its egress interface.",
 	[]tag[inference.HopStats]{
-		{"egress_if", `egress interface; 0 where the device did not say, "other" for what had no place in the table`,
+		{"egress_if", `egress interface; 0 if unknown, "other" for hops beyond the table`,
 			func(h *inference.HopStats) string { return h.EgressName() }},
-		{"node", `node ID; "other" for all hops that had no place in the table`,
+		{"node", `node ID; "other" for hops beyond the table`,
 			func(h *inference.HopStats) string { return h.NodeName() }},
 	},
 	slices.Concat(
@@ -126,7 +126,7 @@ var hops = series("hop", "One point per window and hop: a node and the interface
 			return h.Count, &h.Latency, &h.Queue
 		}),
 		[]field[inference.HopStats]{
-			{FieldSpec{"tx_utilization_max", Float, "ratio", "share of the egress interface in use, largest"},
+			{FieldSpec{"tx_utilization_max", Float, "ratio", "utilisation of the egress interface, maximum"},
 				func(h *inference.HopStats) (Field, bool) { return Field{Float: h.Utilization}, h.HasUtilization }},
 		},
 		bounds("latency", "ns", func(h *inference.HopStats) *inference.Bounds { return h.Latency.Bounds }),
@@ -145,9 +145,9 @@ func bounds(of, unit string, get func(*inference.HopStats) *inference.Bounds) []
 		}}
 	}
 	return []field[inference.HopStats]{
-		some("_p50_low", unit, "least that "+of+"_p50 can be, where a device keeps a histogram itself; "+of+"_p50 is where the bucket of the median ends", func(b *inference.Bounds) uint64 { return b.P50 }),
-		some("_p99_low", unit, "the same of "+of+"_p99", func(b *inference.Bounds) uint64 { return b.P99 }),
-		some("_beyond", "", "values beyond the last bucket of such a histogram: quantiles among them are higher than said, by an unknown amount", func(b *inference.Bounds) uint64 { return b.Open }),
+		some("_p50_low", unit, "lower bound of "+of+"_p50, from a histogram of the device; "+of+"_p50 is the upper bound", func(b *inference.Bounds) uint64 { return b.P50 }),
+		some("_p99_low", unit, "lower bound of "+of+"_p99, likewise", func(b *inference.Bounds) uint64 { return b.P99 }),
+		some("_beyond", "", "values beyond the last bucket of such a histogram, whose quantiles are too low", func(b *inference.Bounds) uint64 { return b.Open }),
 	}
 }
 
@@ -173,107 +173,106 @@ const (
 	noneName  = "none"
 )
 
-var flows = series("flow", "One point per window, flow and hop, for the busiest flows.",
+var flows = series("flow", "Hop of one of the busiest flows, in one window.",
 	[]tag[flowHop]{
-		{"flow", `the flow's key as text; "other" for all flows that found no place in the day`, func(f *flowHop) string { return f.name }},
-		{"hop", "position in the path, 0 is the first hop", func(f *flowHop) string { return strconv.Itoa(f.at) }},
+		{"flow", `key of the flow; "other" for flows beyond the day's limit`, func(f *flowHop) string { return f.name }},
+		{"hop", "position in the path, from 0", func(f *flowHop) string { return strconv.Itoa(f.at) }},
 	},
 	slices.Concat(
 		distribution(func(f *flowHop) (count uint64, latency, queue *inference.Summary) {
 			return f.hop.Latency.Count, &f.hop.Latency, &f.hop.Queue
 		}),
 		[]field[flowHop]{
-			integer("packets", "", "reports of the flow in the window, the same on all its hops", func(f *flowHop) uint64 { return f.flow.Packets }),
-			text("path", "path identifier, 16 hexadecimal digits; of a flow that uses several paths at once, that of the path with the greatest share, "+
-				"or zeros where digests do not single one out, and then hops that are not in all of its paths are left out",
+			integer("packets", "", "reports of the flow in the window, equal on all hops", func(f *flowHop) uint64 { return f.flow.Packets }),
+			text("path", "path identifier, 16 hexadecimal digits; of several paths that of the greatest share, or zeros if digests do not distinguish it "+
+				"(hops that are not in all paths are then left out)",
 				func(f *flowHop) string { return inference.FormatID(f.flow.PathID) }),
 			text("node", "node ID of the hop", func(f *flowHop) string { return f.hop.NodeName() }),
 			integer("egress_if", "", "egress interface of the hop", func(f *flowHop) uint32 { return f.hop.EgressIf }),
-			{FieldSpec{"share", Float, "ratio", "part of the flow's packets that take this path; absent where it uses one path at a time"},
+			{FieldSpec{"share", Float, "ratio", "share of the flow's packets on this path; absent with one path at a time"},
 				func(f *flowHop) (Field, bool) { return Field{Float: f.flow.Share}, f.flow.Share > 0 }},
-			{FieldSpec{"paths", Int, "", "paths of the flow in `flow_path`; absent where it has one"},
+			{FieldSpec{"paths", Int, "", "paths of the flow in `flow_path`; absent for one"},
 				func(f *flowHop) (Field, bool) { n := countWays(f.flow); return Field{Int: int64(n)}, n > 1 }},
-			{FieldSpec{"unexplained", Float, "ratio", "part of the packets that take none of these paths, or have wrong digests; absent where the flow uses one path at a time"},
+			{FieldSpec{"unexplained", Float, "ratio", "share of packets on none of these paths, or with wrong digests; absent with one path at a time"},
 				func(f *flowHop) (Field, bool) { return Field{Float: f.flow.Unexplained}, f.flow.Sprayed() }},
-			{FieldSpec{"unsettled", Int, "", "1 as long as digests contradict the path and it is not known yet whether there are others; absent else"},
+			{FieldSpec{"unsettled", Int, "", "1 while digests contradict the path and other paths are undecided; else absent"},
 				func(f *flowHop) (Field, bool) { return Field{Int: 1}, f.flow.Unsettled }},
 		})).revised()
 
-var paths = series("path", "One point per path change; its time is that of the first report from the new path.",
+var paths = series("path", "Path change, at the time of the first report from the new path.",
 	[]tag[inference.PathChange]{
-		{"flow", `the flow's key as text; "other" for flows that found no place in the day`, func(c *inference.PathChange) string {
+		{"flow", `key of the flow; "other" for flows beyond the day's limit`, func(c *inference.PathChange) string {
 			return unlessFolded(c.Folded, c.Flow.String())
 		}},
 	},
 	[]field[inference.PathChange]{
 		integer("hops", "", "hops of the new path", func(c *inference.PathChange) int { return len(c.To) }),
 		integer("changes", "", "path changes since the flow was first seen", func(c *inference.PathChange) uint32 { return c.Changes }),
-		integer("packets", "", "reports of the flow on the path that it left", func(c *inference.PathChange) uint64 { return c.Packets }),
+		integer("packets", "", "reports of the flow on the former path", func(c *inference.PathChange) uint64 { return c.Packets }),
 		text("nodes", "node IDs of the new path, first hop first", func(c *inference.PathChange) string { return inference.NodePath(c.To) }),
-		text("before", "node IDs of the path that it left, first hop first", func(c *inference.PathChange) string { return inference.NodePath(c.From) }),
+		text("before", "node IDs of the former path, first hop first", func(c *inference.PathChange) string { return inference.NodePath(c.From) }),
 		text("path", "path identifier, 16 hexadecimal digits", func(c *inference.PathChange) string { return inference.FormatID(c.PathID) }),
 	})
 
-var events = series("event", "One point per finding when it starts, when its severity rises, when it is about another element, when its place is as usual or no longer so, and when it ends. Its time is that of the "+
+var events = series("event", "Change of a finding: its start and end, a rise of severity, another element, the start or end of a rest. Its time is that of the "+
 	"change plus id mod 1000000 nanoseconds, so that two findings never share a point.",
 	[]tag[inference.Finding]{
 		{"kind", inference.NameList(inference.Kinds(), "or"),
 			func(f *inference.Finding) string { return f.Kind.String() }},
-		{"node", `node ID; "none" for findings about no node, such as those about a flow, "other" for nodes that found no place in the day`,
+		{"node", `node ID; "none" for findings without a node, such as those of a flow, "other" for nodes beyond the day's limit`,
 			func(f *inference.Finding) string { return unlessFolded(f.Folded, unlessNone(f.HasNode(), f.Node)) }},
 		{"severity", inference.NameList(inference.Severities(), "or"), func(f *inference.Finding) string { return f.Severity.String() }},
 	},
 	[]field[inference.Finding]{
-		number("value", "what was seen, in the unit that text names", func(f *inference.Finding) float64 { return f.Value }),
-		number("baseline", "what was expected", func(f *inference.Finding) float64 { return f.Baseline }),
-		text("flow", "the flow's key as text, empty where no flow is meant", (*inference.Finding).FlowText),
-		text("text", "the evidence in one sentence", func(f *inference.Finding) string { return f.Text }),
-		text("id", "the finding; the same from its start to its end", (*inference.Finding).IDText),
-		integer("start", "ns", "end of the window in which the cause was first seen, since 1970", func(f *inference.Finding) int64 { return f.Start }),
-		integer("end", "ns", "when the cause ended, since 1970; 0 as long as it lasts", func(f *inference.Finding) int64 { return f.End }),
-		someText("element", `what has to be looked at, such as "link 7–9"; absent where nothing can be named`,
+		number("value", "observed value, in the unit that text names", func(f *inference.Finding) float64 { return f.Value }),
+		number("baseline", "usual value or limit", func(f *inference.Finding) float64 { return f.Baseline }),
+		text("flow", "key of the flow; empty if the finding has none", (*inference.Finding).FlowText),
+		text("text", "evidence in one sentence", func(f *inference.Finding) string { return f.Text }),
+		text("id", "id of the finding, from its start to its end", (*inference.Finding).IDText),
+		integer("start", "ns", "end of the first window with the cause, since 1970", func(f *inference.Finding) int64 { return f.Start }),
+		integer("end", "ns", "end of the cause, since 1970; 0 while it lasts", func(f *inference.Finding) int64 { return f.End }),
+		someText("element", `element, such as "link 7–9"; absent if unknown`,
 			func(f *inference.Finding) string { return f.Element.String() }),
-		someText("cause", "id of the finding that explains this one; absent for one that stands for itself", (*inference.Finding).CauseText),
-		{FieldSpec{"evidence", Int, "", "findings that this one explains; absent where there are none"},
+		someText("cause", "id of the finding that explains this one; absent without a cause", (*inference.Finding).CauseText),
+		{FieldSpec{"evidence", Int, "", "findings that this one explains; absent for none"},
 			func(f *inference.Finding) (Field, bool) { return Field{Int: int64(f.Evidence)}, f.Evidence > 0 }},
-		{FieldSpec{"learning", Int, "", "1 as long as what is normal at this place is not known well, absent later"},
+		{FieldSpec{"learning", Int, "", "1 while the usual values of the place are being learnt; else absent"},
 			func(f *inference.Finding) (Field, bool) { return Field{Int: 1}, f.Learning }},
-		someText("statistic", `what value is, such as "p99 latency"; absent where the kind says all`,
+		someText("statistic", `statistic of value, such as "p99 latency"; absent if the kind implies it`,
 			func(f *inference.Finding) string { return f.Statistic }),
 	})
 
-var exporters = series("exporter", "One point per window and sequence number space.",
+var exporters = series("exporter", "Exporter in one window: one space of sequence numbers.",
 	[]tag[inference.ExporterStats]{
-		{"address", `source address of the datagrams; "other" for all exporters that found no place in the day`,
+		{"address", `source address of the datagrams; "other" for exporters beyond the day's limit`,
 			func(e *inference.ExporterStats) string { return unlessFolded(e.Folded, e.Addr.String()) }},
 		{"hw_id", "subsystem of the reporting node", func(e *inference.ExporterStats) string { return unlessFolded(e.Folded, decimal(uint32(e.HWID))) }},
-		{"node", `node ID in the report header; "none" where it holds none`,
+		{"node", `node ID in the report header; "none" without one`,
 			func(e *inference.ExporterStats) string {
 				return unlessFolded(e.Folded, unlessNone(!e.Nameless, e.Node))
 			}},
 	},
 	[]field[inference.ExporterStats]{
 		integer("reports", "", "reports received", func(e *inference.ExporterStats) uint64 { return e.Reports }),
-		integer("lost", "", "sequence numbers that did not come in time; negative when late reports took back losses of an earlier window", func(e *inference.ExporterStats) int64 { return e.Lost }),
-		integer("provisional", "", "sequence numbers missing at the end of the window that may yet come", func(e *inference.ExporterStats) uint64 { return e.Provisional }),
+		integer("lost", "", "sequence numbers missing after the reorder window; negative if late reports correct an earlier window", func(e *inference.ExporterStats) int64 { return e.Lost }),
+		integer("provisional", "", "sequence numbers missing at the end of the window, within the reorder window", func(e *inference.ExporterStats) uint64 { return e.Provisional }),
 		integer("duplicated", "", "reports received twice", func(e *inference.ExporterStats) uint64 { return e.Duplicated }),
-		integer("reordered", "", "reports received after later ones, in time", func(e *inference.ExporterStats) uint64 { return e.Reordered }),
-		integer("late", "", "reports received when their time had passed", func(e *inference.ExporterStats) uint64 { return e.Late }),
+		integer("reordered", "", "reports received after later ones, within the reorder window", func(e *inference.ExporterStats) uint64 { return e.Reordered }),
+		integer("late", "", "reports received after the reorder window", func(e *inference.ExporterStats) uint64 { return e.Late }),
 		integer("down", "", "sequence numbers missed while no collector ran", func(e *inference.ExporterStats) uint64 { return e.Down }),
-		integer("restarts", "", "times that the exporter began to count anew", func(e *inference.ExporterStats) uint64 { return e.Restarts }),
+		integer("restarts", "", "restarts of the exporter's sequence numbers", func(e *inference.ExporterStats) uint64 { return e.Restarts }),
 		integer("malformed", "", "reports that a decoder rejected", func(e *inference.ExporterStats) uint64 { return e.Malformed }),
 	}).revised()
 
-var runs = series("collector", "One point per window of a collector that follows the clock, for replays write none. Its time is that "+
-	"of the window plus some nanoseconds below 1000000 that belong to the run, so that two collectors which write under one name "+
-	"do not hide each other.",
+var runs = series("collector", "Window of a live collector; replays write none. Its time is that "+
+	"of the window plus less than 1000000 nanoseconds by the run, so that two collectors of one name do not overwrite each other.",
 	nil,
 	[]field[Run]{
-		text("boot", "the run; another one after each start", func(r *Run) string { return r.Boot }),
-		integer("start", "ns", "when the run began, since 1970", func(r *Run) int64 { return r.Start }),
+		text("boot", "id of the run, new after each start", func(r *Run) string { return r.Boot }),
+		integer("start", "ns", "start of the run, since 1970", func(r *Run) int64 { return r.Start }),
 		text("version", "version of the program", func(r *Run) string { return r.Version }),
-		integer("reports", "", "reports counted in the window, malformed and dropped ones not", func(r *Run) uint64 { return r.Reports }),
-		integer("held", "", "1 where the clock was set back further than `corrections`, and the window was kept under the last time before that; else 0",
+		integer("reports", "", "reports counted in the window, without malformed and dropped ones", func(r *Run) uint64 { return r.Reports }),
+		integer("held", "", "1 if the clock was set back further than `corrections` and the window kept the last label before; else 0",
 			func(r *Run) int64 {
 				if r.Held {
 					return 1
@@ -282,18 +281,18 @@ var runs = series("collector", "One point per window of a collector that follows
 			}),
 	}).revised()
 
-var called = series("names", "What people call a node or one of its interfaces, from the [inventory](inventory.md): one point each in the first "+
-	"window, in the window after the inventory changed, and in the first one of each day (UTC). Other series have numbers as their tags, so that a "+
-	"new name does not begin a new series; [join them](inventory.md#series) with this one.",
+var called = series("names", "Name of a node or interface, from the [inventory](inventory.md), written in the first "+
+	"window, after a change of the inventory, and in the first window of each day (UTC). Tags of other series are numbers, so that a "+
+	"new name begins no new series; [join them](inventory.md#series) with this one.",
 	[]tag[names.Row]{
-		{"egress_if", "interface; 0 for the node as such", func(r *names.Row) string { return decimal(r.EgressIf) }},
+		{"egress_if", "interface; 0 for the node itself", func(r *names.Row) string { return decimal(r.EgressIf) }},
 		{"node", "node ID", func(r *names.Row) string { return decimal(r.Node) }},
 	},
 	[]field[names.Row]{
-		text("name", "of the node; empty where it has none", func(r *names.Row) string { return r.Name }),
-		someText("interface", "name of the interface; absent for the node as such, and where it has none", func(r *names.Row) string { return r.Interface }),
-		someText("site", "where the node is; absent where it is not configured", func(r *names.Row) string { return r.Site }),
-		{FieldSpec{"speed", Float, "", "of the interface in bits a second; absent where it is not configured"},
+		text("name", "name of the node; may be empty", func(r *names.Row) string { return r.Name }),
+		someText("interface", "name of the interface; absent without one", func(r *names.Row) string { return r.Interface }),
+		someText("site", "site of the node; absent if not configured", func(r *names.Row) string { return r.Site }),
+		{FieldSpec{"speed", Float, "", "speed of the interface in bits a second; absent if not configured"},
 			func(r *names.Row) (Field, bool) { return Field{Float: r.Speed}, r.Speed > 0 }},
 	})
 
@@ -308,13 +307,13 @@ func distribution[T any](of func(*T) (count uint64, latency, queue *inference.Su
 	}
 	return []field[T]{
 		integer("count", "", "hop records in the window", func(x *T) uint64 { n, _, _ := of(x); return n }),
-		quantile("latency_p50", "ns", "time in the device, median", func(l, _ *inference.Summary) (uint64, bool) { return l.P50, l.Count > 0 }),
-		quantile("latency_p90", "ns", "time in the device, 90th percentile", func(l, _ *inference.Summary) (uint64, bool) { return l.P90, l.Count > 0 }),
-		quantile("latency_p99", "ns", "time in the device, 99th percentile", func(l, _ *inference.Summary) (uint64, bool) { return l.P99, l.Count > 0 }),
-		quantile("latency_max", "ns", "time in the device, largest", func(l, _ *inference.Summary) (uint64, bool) { return l.Max, l.Count > 0 }),
+		quantile("latency_p50", "ns", "hop latency, median", func(l, _ *inference.Summary) (uint64, bool) { return l.P50, l.Count > 0 }),
+		quantile("latency_p90", "ns", "hop latency, 90th percentile", func(l, _ *inference.Summary) (uint64, bool) { return l.P90, l.Count > 0 }),
+		quantile("latency_p99", "ns", "hop latency, 99th percentile", func(l, _ *inference.Summary) (uint64, bool) { return l.P99, l.Count > 0 }),
+		quantile("latency_max", "ns", "hop latency, maximum", func(l, _ *inference.Summary) (uint64, bool) { return l.Max, l.Count > 0 }),
 		quantile("queue_p50", "bytes", "queue occupancy, median", func(_, q *inference.Summary) (uint64, bool) { return q.P50, q.Count > 0 }),
 		quantile("queue_p99", "bytes", "queue occupancy, 99th percentile", func(_, q *inference.Summary) (uint64, bool) { return q.P99, q.Count > 0 }),
-		quantile("queue_max", "bytes", "queue occupancy, largest", func(_, q *inference.Summary) (uint64, bool) { return q.Max, q.Count > 0 }),
+		quantile("queue_max", "bytes", "queue occupancy, maximum", func(_, q *inference.Summary) (uint64, bool) { return q.Max, q.Count > 0 }),
 	}
 }
 
@@ -329,8 +328,8 @@ type seriesOf[T any] struct {
 
 // The tag and the field that do not depend on what a point is about.
 var (
-	instanceTag   = TagSpec{"instance", "name of the collector that counted, or of its fleet"}
-	revisionField = FieldSpec{"revision", Int, "", "how often the point was written before, with less in it, since the clock was set back; absent where it was not"}
+	instanceTag   = TagSpec{"instance", "name of the collector or its fleet"}
+	revisionField = FieldSpec{"revision", Int, "", "number of earlier versions of the point, after the clock was set back; else absent"}
 )
 
 type tag[T any] struct {

@@ -21,24 +21,24 @@ func appendInterfaces(b []Point, w *Window) []Point {
 	return b
 }
 
-var interfaces = series("interface", "One point per interface and window in which its counters came: what they rose by since they came before, which can be "+
-	"several windows ago. A count that the device does not keep, or that began anew meanwhile, is absent.",
+var interfaces = series("interface", "Interface in a window with its counters: their rise since they were received last, which can be several windows ago. "+
+	"A count is absent if the device does not keep it, or reset it meanwhile.",
 	[]tag[inference.InterfaceStats]{
-		{"interface", `interface by its number; "other" for all interfaces that found no place in the day`,
+		{"interface", `number of the interface; "other" for interfaces beyond the day's limit`,
 			func(s *inference.InterfaceStats) string { return unlessFolded(s.Folded, s.Name()) }},
 		{"node", "node ID", func(s *inference.InterfaceStats) string { return unlessFolded(s.Folded, decimal(s.Node)) }},
 	},
 	[]field[inference.InterfaceStats]{
-		integer("samples", "", "times that counters came, each with a rise since the time before", func(s *inference.InterfaceStats) uint64 { return s.Samples }),
-		rise("in_packets", decode.CountInPackets, "packets received, damaged and discarded ones not"),
+		integer("samples", "", "receipts of counters", func(s *inference.InterfaceStats) uint64 { return s.Samples }),
+		rise("in_packets", decode.CountInPackets, "packets received, without damaged and discarded ones"),
 		rise("out_packets", decode.CountOutPackets, "packets to be sent"),
 		rise("in_errors", decode.CountInErrors, "packets received damaged"),
-		rise("out_errors", decode.CountOutErrors, "packets that could not be sent because of errors"),
-		rise("in_discards", decode.CountInDiscards, "packets received whole and discarded"),
-		rise("out_discards", decode.CountOutDiscards, "packets to be sent and discarded, as where a queue is full"),
+		rise("out_errors", decode.CountOutErrors, "packets not sent because of errors"),
+		rise("in_discards", decode.CountInDiscards, "intact packets received and discarded"),
+		rise("out_discards", decode.CountOutDiscards, "packets discarded instead of sent, as at a full queue"),
 		rise("in_octets", decode.CountInOctets, "octets received"),
 		rise("out_octets", decode.CountOutOctets, "octets sent"),
-		{FieldSpec{"rx_utilization_max", Float, "ratio", "share of the interface in use by what it received, largest"}, func(s *inference.InterfaceStats) (Field, bool) {
+		{FieldSpec{"rx_utilization_max", Float, "ratio", "utilisation by received packets, maximum"}, func(s *inference.InterfaceStats) (Field, bool) {
 			u, ok := s.Received()
 			return Field{Float: u}, ok
 		}},

@@ -7,10 +7,10 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-var nameless = series("hop_position", "One point per window and place of hops whose records hold no node id: a position in the reports of one exporter. "+
-	"They are hops of no node, and not in `hop`.",
+var nameless = series("hop_position", "Position of hops without a node id in the reports of one exporter, in one window. "+
+	"These hops are not in `hop`.",
 	[]tag[inference.NamelessStats]{
-		{"exporter", `source address of the datagrams; "network" for packets of the network, "other" for all places beyond the limit`,
+		{"exporter", `source address of the datagrams; "network" for packets of the network, "other" beyond the limit`,
 			func(s *inference.NamelessStats) string {
 				switch {
 				case s.Position == 0:

@@ -8,29 +8,29 @@ type flowSight struct {
 	name string // of the flow
 }
 
-var sights = series("flow_seen", "One point per window, flow and place at which a node saw the flow by samples (sFlow) or flow records (IPFIX, NetFlow 9), for the busiest flows. "+
-	"Several nodes see the same packets: what they saw is not to be added up. A flow record counts in the window in which it came.",
+var sights = series("flow_seen", "Observation of one of the busiest flows at a node in one window, by samples (sFlow) or flow records (IPFIX, NetFlow 9). "+
+	"Several nodes observe the same packets: do not add them up. A flow record counts in the window of its receipt.",
 	[]tag[flowSight]{
-		{"egress_if", "interface by which packets left; 0 where it is not known", func(s *flowSight) string { return decimal(s.Egress) }},
-		{"flow", "the flow's key as text", func(s *flowSight) string { return s.name }},
-		{"ingress_if", "interface by which packets came; 0 where it is not known", func(s *flowSight) string { return decimal(s.Ingress) }},
+		{"egress_if", "egress interface; 0 if unknown", func(s *flowSight) string { return decimal(s.Egress) }},
+		{"flow", "key of the flow", func(s *flowSight) string { return s.name }},
+		{"ingress_if", "ingress interface; 0 if unknown", func(s *flowSight) string { return decimal(s.Ingress) }},
 		{"node", "node ID", func(s *flowSight) string { return decimal(s.Node) }},
 	},
 	[]field[flowSight]{
 		integer("records", "", "samples and flow records", func(s *flowSight) uint64 { return s.Records }),
-		integer("packets", "", "packets that these stand for, by the sampling rate", func(s *flowSight) uint64 { return s.Packets }),
-		{FieldSpec{"octets", Int, "bytes", "octets of these packets, of frames in sFlow and of IP packets in flow records; absent where they are not known"},
+		integer("packets", "", "packets that these represent, by the sampling rate", func(s *flowSight) uint64 { return s.Packets }),
+		{FieldSpec{"octets", Int, "bytes", "octets of these packets: frames in sFlow, IP packets in flow records; absent if unknown"},
 			func(s *flowSight) (Field, bool) { return Field{Int: int64(s.Octets)}, s.Octets > 0 }},
-		{FieldSpec{"duration", Int, "ns", "time from the first to the last packet, by the exporter's clock; absent where records do not say it"},
+		{FieldSpec{"duration", Int, "ns", "time from the first to the last packet, by the exporter's clock; absent if unknown"},
 			func(s *flowSight) (Field, bool) {
 				return Field{Int: s.Last - s.First}, s.First != 0 && s.Last >= s.First
 			}},
-		{FieldSpec{"path_delay_mean", Int, "ns", "mean time of packets since the node that put telemetry into them, by the clocks of the two; absent where no record says it"},
+		{FieldSpec{"path_delay_mean", Int, "ns", "mean time of packets since the source node, by the clocks of both; absent if unknown"},
 			func(s *flowSight) (Field, bool) { return Field{Int: int64(s.DelayMean())}, s.Delayed > 0 }},
-		{FieldSpec{"path_delay_packets", Int, "", "packets that the mean is of"},
+		{FieldSpec{"path_delay_packets", Int, "", "packets of this mean"},
 			func(s *flowSight) (Field, bool) { return Field{Int: int64(s.Delayed)}, s.Delayed > 0 }},
-		{FieldSpec{"path_delay_min", Int, "ns", "the least delay that a record says; quantiles are not known"},
+		{FieldSpec{"path_delay_min", Int, "ns", "minimum delay in the records"},
 			func(s *flowSight) (Field, bool) { return Field{Int: int64(s.DelayMin)}, s.HasDelayBounds() }},
-		{FieldSpec{"path_delay_max", Int, "ns", "the greatest delay that a record says"},
+		{FieldSpec{"path_delay_max", Int, "ns", "maximum delay in the records"},
 			func(s *flowSight) (Field, bool) { return Field{Int: int64(s.DelayMax)}, s.HasDelayBounds() }},
 	}).revised()

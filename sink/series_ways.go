@@ -79,20 +79,20 @@ func nodesText(nodes []uint32) string {
 	return inference.NodePath(hops)
 }
 
-var ways = series("flow_path", "One point per window and path of a busy flow that uses several paths, as its [digests](pint.md#several-paths) give them: "+
+var ways = series("flow_path", "Path of a busy flow with several paths in one window, from its [digests](pint.md#several-paths): "+
 	"up to 64 of each flow, and none of flows with one path.",
 	[]tag[way]{
-		{"flow", "the flow's key as text", func(x *way) string { return x.flow }},
-		{"rank", "0 is the path of the series `flow`, if there is one; the others follow, greater shares first", func(x *way) string { return strconv.Itoa(x.rank) }},
+		{"flow", "key of the flow", func(x *way) string { return x.flow }},
+		{"rank", "0 for the path of the series `flow`, if any; the others by descending share", func(x *way) string { return strconv.Itoa(x.rank) }},
 	},
 	[]field[way]{
 		text("nodes", "node IDs of the path, first hop first", func(x *way) string { return x.nodes }),
-		{FieldSpec{"share", Float, "ratio", "part of the flow's packets that take the path, or one of its set; absent where the flow takes its paths in turn"},
+		{FieldSpec{"share", Float, "ratio", "share of the flow's packets on the path, or on its set; absent if paths take turns"},
 			func(x *way) (Field, bool) { return Field{Float: x.share}, x.share > 0 }},
-		{FieldSpec{"confidence", Float, "ratio", "probability that the path is used; absent in a set, and where it is not known"},
+		{FieldSpec{"confidence", Float, "ratio", "probability that the path is used; absent in a set, and if unknown"},
 			func(x *way) (Field, bool) { return Field{Float: x.confidence}, x.confidence > 0 }},
-		{FieldSpec{"set", Int, "", "number of the set, from 1 on, of paths that digests do not distinguish; absent for paths that are known"},
+		{FieldSpec{"set", Int, "", "number, from 1, of a set of paths that digests do not distinguish; absent for known paths"},
 			func(x *way) (Field, bool) { return Field{Int: int64(x.set)}, x.set > 0 }},
-		{FieldSpec{"set_paths", Int, "", "paths of this set; one that is alone in its set may be used or not"},
+		{FieldSpec{"set_paths", Int, "", "paths of this set; a single one may be unused"},
 			func(x *way) (Field, bool) { return Field{Int: int64(x.paths)}, x.set > 0 }},
 	}).revised()

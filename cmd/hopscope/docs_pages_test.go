@@ -151,23 +151,21 @@ func writeMetric(w io.Writer, name, kind string, labels []string, help string) {
 func writeSeriesPage(w io.Writer) error {
 	fmt.Fprint(w, `# Stored series
 
-What InfluxDB, the Parquet files and the JSON lines hold. A point is identified by its measurement, its tags and its time,
-which is the end of its window: InfluxDB keeps a window that is written twice once, and in files a row that is repeated has the same
-three. When the clock was [set back](operating.md#when-the-clock-is-set), the points of a window are written again with more in them, and
-have the field `+"`revision`"+`: InfluxDB keeps the last, and in files the row with the highest revision counts, where none is less than 1. In
-DuckDB:
+A series is what InfluxDB, the Parquet files and the JSON lines hold of one measurement. A point is identified by measurement, tags and time, which is the end of its
+window, so that a window written twice is stored once in InfluxDB, and recognisable in files.
+
+After the clock was [set back](operating.md#when-the-clock-is-set), points of a window are written again with more data and the field `+"`revision`"+`. InfluxDB keeps the last
+one. In files the row with the highest revision counts; a row without one is the oldest. In DuckDB:
 
     SELECT DISTINCT ON (time, instance, node, egress_if) * FROM 'hop/*.parquet'
     ORDER BY time, instance, node, egress_if, revision DESC NULLS LAST
 
-Every series has the tag `+"`instance`"+`, so that [several collectors](operating.md#several-collectors-and-one-store) can share a store.
-What a store has to index is bounded for each day (UTC), whatever is reported: by `+"`flows.max_hops`, `flows.daily_flows`"+`
-and `+"`exporters.tracking.max_exporters`"+`; of hops without a node id 256 places have points of their own in `+"`hop_position`"+`, and of probes 16384 paths in `+"`probe`"+`, counted anew by each run. What comes when the day's places are gone is folded into `+"`other`"+`, and counted by
-`+"`hopscope_series_folded_total`"+`. A field whose value was not reported is absent, never zero.
+Every series has the tag `+"`instance`"+`, so that [several collectors](operating.md#several-collectors-and-one-store) can share a store. The tags of a day (UTC) are bounded by
+`+"`flows.max_hops`"+`, `+"`flows.daily_flows`"+` and `+"`exporters.tracking.max_exporters`"+`, 256 places in `+"`hop_position`"+`, and 16384 paths in `+"`probe`"+`, counted anew by each run.
+Points beyond the day's limit are merged into `+"`other`"+`, and counted by `+"`hopscope_series_folded_total`"+`. A field without a reported value is absent, never zero.
 
-A flow that [uses several paths at once](pint.md#several-paths) has in `+"`flow`"+` the path with the greatest share, as any other flow has its
-path, and `+"`share`"+` and `+"`paths`"+` say that there are others; `+"`flow_path`"+` has all of them. A reader of `+"`path`"+` alone reads a path that the
-flow takes. This page is written by `+"`make docs`"+`.
+Of a flow that [uses several paths at once](pint.md#several-paths), `+"`flow`"+` has the path with the greatest share, with `+"`share`"+` and `+"`paths`"+`; `+"`flow_path`"+` has all of them.
+This page is written by `+"`make docs`"+`.
 `)
 	for i := range sink.AllSeries {
 		s := &sink.AllSeries[i]
