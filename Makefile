@@ -14,7 +14,7 @@ LONGTIME ?= 1h
 TIMEOUT  ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross release demo servers test race bench fuzz fuzz-long lint mutate web web-check influxdb influxdb2 kafka python browser promtool alertmanager namespaces tshark torture docs results papers proto check clean
+.PHONY: help build cross release install-test demo servers test race bench fuzz fuzz-long lint mutate web web-check influxdb influxdb2 kafka python browser promtool alertmanager namespaces tshark torture docs results papers proto check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -34,8 +34,12 @@ cross: ## build both programs for other systems
 # Every pair that docs/operating.md names.
 RELEASED ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,freebsd/amd64,freebsd/arm64,windows/amd64
 
-release: ## make what users download, in dist/: archives, lists of parts (SBOM), sums
+release: ## make what users download, in dist/: archives, packages, lists of parts (SBOM), sums
 	$(PURE) run ./internal/release -version '$(VERSION)' -systems '$(RELEASED)'
+
+install-test: ## install the packages in a bare Debian in a directory, run, upgrade and remove them; needs root
+	@.ci/debian.sh
+	$(PURE) test -tags install -vet=off -count=1 -timeout 1h -v -run TestInstall ./internal/release
 
 demo: build ## start an emulated network, the collector and its page; no other service needed
 	$(BIN) demo
@@ -144,8 +148,8 @@ fuzz-long: ## compare both decoders over mutations of all captures for LONGTIME,
 lint: ## check with gofmt, go mod tidy, go vet and staticcheck
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	$(GO) mod tidy -diff
-	$(PURE) vet -tags check,torture ./...
-	$(PURE) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags check,torture ./...
+	$(PURE) vet -tags check,torture,install ./...
+	$(PURE) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags check,torture,install ./...
 
 web: ## build the page into sink/web/dist (needs node and npm)
 	cd sink/web/ui && npm ci --no-audit --no-fund && npm run build

@@ -125,7 +125,7 @@ func yamlFiles(t *testing.T, dir string) (paths []string) {
 }
 
 // otherKinds are keys by which YAML files are recognised that are no settings of hopscope.
-var otherKinds = []string{"services", "apiVersion", "groups", "rule_files", "scrape_configs"}
+var otherKinds = []string{"services", "apiVersion", "groups", "rule_files", "scrape_configs", "contents"}
 
 // settingsKeys are the keys at the top of a settings file.
 func settingsKeys() []string {

@@ -13,12 +13,13 @@ import (
 	"time"
 )
 
-// file is one file of an archive.
+// file is one file of an archive, or a directory, whose name ends with a slash.
 type file struct {
-	name string // in the archive, with /
-	from string // path of its content, or
-	text []byte // its content
-	mode int64
+	name  string // in the archive
+	from  string // path of its content, or
+	text  []byte // its content
+	mode  int64  // 0 is readable by all
+	owner int    // 0 is root
 }
 
 // examples are what users copy and edit, by their place in an archive.
@@ -63,32 +64,51 @@ func (r *release) writeArchive(b *built) error {
 
 // content is what is in the file.
 func (f *file) content() ([]byte, error) {
-	if f.from == "" {
+	if f.from == "" { // so of a directory
 		return f.text, nil
 	}
 	return os.ReadFile(f.from)
 }
 
+func (f *file) isDir() bool { return strings.HasSuffix(f.name, "/") }
+
 func (f *file) permissions() int64 {
-	if f.mode != 0 {
+	switch {
+	case f.mode != 0:
 		return f.mode
+	case f.isDir():
+		return 0o755
 	}
 	return 0o644
 }
 
-// writeTar writes files below a directory, all of root and of one time.
+// writeTar writes files below a directory as a tar that is compressed.
 func writeTar(w io.Writer, dir string, files []file, when time.Time) error {
 	z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
 		return err
 	}
-	t := tar.NewWriter(z)
+	if err := writeFiles(z, dir, files, when); err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+// writeFiles writes files below a directory as a tar, all of one time.
+func writeFiles(w io.Writer, dir string, files []file, when time.Time) error {
+	t := tar.NewWriter(w)
 	for _, f := range files {
 		b, err := f.content()
 		if err != nil {
 			return err
 		}
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: path.Join(dir, f.name), Size: int64(len(b)), Mode: f.permissions(), ModTime: when, Uname: "root", Gname: "root"}
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: path.Join(dir, f.name), Size: int64(len(b)), Mode: f.permissions(), ModTime: when, Uid: f.owner, Gid: f.owner}
+		if f.isDir() {
+			h.Typeflag, h.Name = tar.TypeDir, h.Name+"/"
+		}
+		if f.owner == 0 {
+			h.Uname, h.Gname = "root", "root"
+		}
 		if err := t.WriteHeader(h); err != nil {
 			return err
 		}
@@ -96,10 +116,7 @@ func writeTar(w io.Writer, dir string, files []file, when time.Time) error {
 			return err
 		}
 	}
-	if err := t.Close(); err != nil {
-		return err
-	}
-	return z.Close()
+	return t.Close()
 }
 
 // writeZip is [writeTar] for Windows.

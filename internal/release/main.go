@@ -1,7 +1,7 @@
 // Command release makes what users download, below dist: an archive for each system with the program, its manual, completions and
-// licences, a list of its parts (SBOM) beside it, and the sums of all files.
+// licences, a list of its parts (SBOM) beside it, packages for Linux, and the sums of all files.
 //
-//	go run ./internal/release -version 0.1.0 [-dist dist] [-systems linux/amd64,windows/amd64]
+//	go run ./internal/release -version 0.1.0 [-dist dist] [-systems linux/amd64,windows/amd64] [-packages=false]
 //
 // Two runs from the same sources, with the same release of Go, give the same bytes: paths and build ids of the machine are left out
 // of programs, and all times are SOURCE_DATE_EPOCH, or else that of the commit.
@@ -26,9 +26,10 @@ import (
 )
 
 func main() {
-	var r release
+	r := release{packaging: "deploy/packages/nfpm.yaml"}
 	flag.StringVar(&r.version, "version", "", "version of the release, without v; .ci/version.sh prints it")
 	flag.StringVar(&r.dist, "dist", "dist", "directory for what is made; what is in it is removed")
+	flag.BoolVar(&r.packages, "packages", true, "make packages for Debian and Red Hat too")
 	systems := flag.String("systems", "linux/amd64", "systems and processors, separated by commas")
 	flag.Parse()
 	r.systems = strings.Split(*systems, ",")
@@ -42,6 +43,8 @@ func main() {
 type release struct {
 	version, dist string
 	systems       []string
+	packages      bool
+	packaging     string    // what is in packages, for nfpm
 	when          time.Time // of everything in archives
 	stage         string    // directory for what archives are made of
 }
@@ -73,17 +76,26 @@ func (r *release) make() error {
 	if err := r.writeManual(); err != nil {
 		return err
 	}
+	var programs []*built
 	for _, system := range r.systems {
 		fmt.Fprintln(os.Stderr, "release:", system)
 		b, err := r.build(system)
 		if err != nil {
 			return fmt.Errorf("%s: %w", system, err)
 		}
-		for _, write := range []func(*built) error{r.writeSBOM, r.writeArchive} {
+		programs = append(programs, b)
+		writers := []func(*built) error{r.writeSBOM, r.writeArchive}
+		if r.packages && b.os == "linux" {
+			writers = append(writers, r.writePackages)
+		}
+		for _, write := range writers {
 			if err := write(b); err != nil {
 				return fmt.Errorf("%s: %w", system, err)
 			}
 		}
+	}
+	if err := r.writeImage(programs); err != nil {
+		return fmt.Errorf("image: %w", err)
 	}
 	return r.writeSums()
 }

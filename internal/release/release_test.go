@@ -5,12 +5,15 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -177,8 +180,16 @@ func untar(t *testing.T, b []byte) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if b, err = io.ReadAll(z); err != nil {
+		t.Fatal(err)
+	}
+	return untarred(t, b)
+}
+
+func untarred(t *testing.T, b []byte) map[string][]byte {
+	t.Helper()
 	files := map[string][]byte{}
-	for r := tar.NewReader(z); ; {
+	for r := tar.NewReader(bytes.NewReader(b)); ; {
 		h, err := r.Next()
 		if err == io.EOF {
 			return files
@@ -189,7 +200,7 @@ func untar(t *testing.T, b []byte) map[string][]byte {
 		if files[h.Name], err = io.ReadAll(r); err != nil {
 			t.Fatal(err)
 		}
-		if h.ModTime.Unix() != 1790000000 || h.Uname != "root" || h.Uid != 0 {
+		if mine := h.Uname == "root" && h.Uid == 0; h.ModTime.Unix() != 1790000000 || mine == (h.Name == "var/lib/hopscope/") {
 			t.Errorf("%s is of %v, at %v", h.Name, h.Uname, h.ModTime)
 		}
 	}
@@ -289,5 +300,105 @@ func TestChangelogOfVersion(t *testing.T) {
 	r := release{version: "v0.1.0", dist: t.TempDir(), systems: []string{"linux/amd64"}}
 	if err := r.make(); err == nil || !strings.Contains(err.Error(), "is not of the form") {
 		t.Errorf("version v0.1.0: %v", err)
+	}
+}
+
+// The image is a layout whose blobs have their names, says what deploy/Dockerfile says, and publishes what its settings listen on.
+func TestImage(t *testing.T) {
+	t.Chdir("../..")
+	program := filepath.Join(t.TempDir(), "hopscope")
+	if err := os.WriteFile(program, []byte("program"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var made [2][]byte
+	for i := range made {
+		r := release{version: "0.1.0", dist: t.TempDir(), stage: t.TempDir(), when: time.Unix(1790000000, 0).UTC()}
+		programs := []*built{{os: "linux", arch: "amd64", path: program}, {os: "windows", arch: "amd64", path: "nowhere"}, {os: "linux", arch: "arm64", path: program}}
+		if err := r.writeImage(programs); err != nil {
+			t.Fatal(err)
+		}
+		made[i] = read(t, r.dist)["hopscope_0.1.0_image.tar"]
+	}
+	if !bytes.Equal(made[0], made[1]) {
+		t.Error("two images differ")
+	}
+	files := untarred(t, made[0])
+	type descriptor struct {
+		Digest, MediaType string
+		Platform          struct{ OS, Architecture string }
+	}
+	blob := func(d descriptor, into any) []byte {
+		t.Helper()
+		b := files["blobs/"+strings.Replace(d.Digest, ":", "/", 1)]
+		if d.Digest != fmt.Sprintf("sha256:%x", sha256.Sum256(b)) {
+			t.Fatalf("%s is not what it is called", d.Digest)
+		}
+		if into != nil {
+			if err := json.Unmarshal(b, into); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return b
+	}
+	var index struct{ Manifests []descriptor }
+	if err := json.Unmarshal(files["index.json"], &index); err != nil || len(index.Manifests) != 1 || string(files["oci-layout"]) == "" {
+		t.Fatalf("%v, %s", err, files["index.json"])
+	}
+	blob(index.Manifests[0], &index)
+	if len(index.Manifests) != 2 || index.Manifests[1].Platform.Architecture != "arm64" {
+		t.Fatalf("images %+v", index)
+	}
+	for _, d := range index.Manifests {
+		var manifest struct {
+			Config descriptor
+			Layers []descriptor
+		}
+		blob(d, &manifest)
+		var config struct {
+			Created      time.Time
+			Architecture string
+			Config       struct {
+				User, WorkingDir string
+				Entrypoint, Cmd  []string
+				ExposedPorts     map[string]struct{}
+			}
+			RootFS struct {
+				DiffIDs []string `json:"diff_ids"`
+			}
+		}
+		blob(manifest.Config, &config)
+		c := config.Config
+		if config.Architecture != d.Platform.Architecture || config.Created.Unix() != 1790000000 || len(config.RootFS.DiffIDs) != 1 {
+			t.Errorf("config %+v", config)
+		}
+		layer := untar(t, blob(manifest.Layers[0], nil))
+		if string(layer["usr/bin/hopscope"]) != "program" || bytes.Count(layer["etc/ssl/certs/ca-certificates.crt"], []byte("BEGIN CERTIFICATE")) < 100 {
+			t.Error("the image has no program, or no authorities")
+		}
+		settings := string(layer["etc/hopscope/hopscope.yaml"])
+		var listened, exposed []string
+		for _, m := range regexp.MustCompile(`"\[::\]:(\d+)( auto)?"`).FindAllStringSubmatch(settings, -1) {
+			listened = append(listened, m[1]+map[bool]string{true: "/udp", false: "/tcp"}[m[2] != ""])
+		}
+		for port := range c.ExposedPorts {
+			exposed = append(exposed, port)
+		}
+		slices.Sort(listened)
+		slices.Sort(exposed)
+		dockerfile, err := os.ReadFile("deploy/Dockerfile")
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Fields(regexp.MustCompile(`(?m)^EXPOSE (.*)$`).FindStringSubmatch(string(dockerfile))[1])
+		slices.Sort(said)
+		if !slices.Equal(listened, exposed) || !slices.Equal(said, exposed) || len(exposed) != 5 {
+			t.Errorf("the image publishes %q, its settings listen on %q, the Dockerfile publishes %q", exposed, listened, said)
+		}
+		quoted := func(list []string) string { return `["` + strings.Join(list, `", "`) + `"]` }
+		for _, line := range []string{"USER " + c.User, "WORKDIR " + c.WorkingDir, "ENTRYPOINT " + quoted(c.Entrypoint), "CMD " + quoted(c.Cmd)} {
+			if !strings.Contains(string(dockerfile), "\n"+line+"\n") {
+				t.Errorf("the Dockerfile has no line %q", line)
+			}
+		}
 	}
 }
