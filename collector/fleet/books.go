@@ -224,8 +224,8 @@ func (b *books) lost(name string, r *runBook, n uint64) {
 	addTo(&b.Unread, name, n)
 }
 
-// gone notes that retention removed unread records before an offset, and when that was found.
-func (b *books) gone(to, now int64) {
+// noteHole notes that retention removed unread records before an offset, and when that was found.
+func (b *books) noteHole(to, now int64) {
 	if to > b.Hole {
 		b.Hole, b.Found = to, now
 	}

@@ -53,13 +53,13 @@ func TestBooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	b = second
-	b.gone(9, 1) // records 5 to 8
+	b.noteHole(9, 1) // records 5 to 8
 	b.count(numbered(9), fleet.Nothing, nil)
 	check("retention", &b, want{taken: 90, waiting: 30, dropped: map[string]uint64{"late": 10, "full": 10, "retention": 40}})
 
 	sent := func(e *fleet.Expected) []uint64 { return e.Windows }
 	end := []fleet.Expected{{Name: "a", Boot: 7, Windows: []uint64{0, 120}}}
-	b.gone(12, 2)
+	b.noteHole(12, 2)
 	b.reconcile(1, end, sent)
 	check("what was not there when it was asked", &b, want{taken: 90, waiting: 30, dropped: map[string]uint64{"late": 10, "full": 10, "retention": 40}})
 	b.reconcile(1, end, sent)

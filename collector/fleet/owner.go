@@ -184,7 +184,7 @@ func (t *ownerTask) due(ctx context.Context, now time.Time) error {
 	return t.publish(ctx, a, false)
 }
 
-func (t *ownerTask) gone(int64) {}
+func (t *ownerTask) noteHole(int64) {}
 
 func (t *ownerTask) floor() int64 { return t.assembler.Floor() }
 func (t *ownerTask) label() int64 { return t.lastPublished }

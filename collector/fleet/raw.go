@@ -265,7 +265,7 @@ func sortByTime(reports []*decode.Report) {
 	slices.SortStableFunc(reports, func(a, b *decode.Report) int { return cmp.Compare(a.Time, b.Time) })
 }
 
-func (t *rawTask) gone(to int64) { t.books.gone(to, t.w.c.opt.Now().UnixNano()) }
+func (t *rawTask) noteHole(to int64) { t.books.noteHole(to, t.w.c.opt.Now().UnixNano()) }
 
 func (t *rawTask) due(ctx context.Context, now time.Time) error {
 	t.books.reconcile(t.w.partition, t.w.c.expected(), func(e *fleet.Expected) []uint64 { return e.Reports })

@@ -321,7 +321,7 @@ func (w *worker) fetchRun(from, to int64, handle func(*fleet.Record)) error {
 	return nil
 }
 
-func (t *sliceTask) gone(to int64) { t.books.gone(to, t.w.c.opt.Now().UnixNano()) }
+func (t *sliceTask) noteHole(to int64) { t.books.noteHole(to, t.w.c.opt.Now().UnixNano()) }
 
 func (t *sliceTask) floor() int64 { return t.merger.Floor() }
 func (t *sliceTask) label() int64 { return t.lastPublished }

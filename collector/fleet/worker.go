@@ -22,7 +22,7 @@ type task interface {
 	// floor returns the lowest offset that is needed to go on from the present state.
 	floor() int64
 	// gone notes that retention removed unread records before an offset.
-	gone(to int64)
+	noteHole(to int64)
 	// label is that of the last window that was published, 0 if there is none.
 	label() int64
 	// appendState and readState are for checkpoints.
@@ -152,7 +152,7 @@ func (w *worker) begin(ctx context.Context) error {
 		} else if offset = last.offset; offset < first {
 			w.noteError(fmt.Errorf("records from offset %d, where the last checkpoint goes on, to %d are gone: topic %s keeps its records for too short a time; raise its retention.ms (hopscope kafka topics)", offset, first-1, w.topic))
 			w.status.change(func(s *partitionStatus) { s.Gone += uint64(first - offset) })
-			w.task.gone(first)
+			w.task.noteHole(first)
 			offset = first
 		}
 	}
@@ -164,7 +164,7 @@ func (w *worker) begin(ctx context.Context) error {
 		offset = first
 	}
 	if last == nil && first > 0 {
-		w.task.gone(first)
+		w.task.noteHole(first)
 	}
 	w.reader = w.c.opt.Kafka.Reader(w.topic, w.partition, offset)
 	w.next = w.c.opt.Now().Add(w.c.cfg.Checkpoint)
@@ -232,7 +232,7 @@ func (w *worker) passedOver(err error) {
 	}
 	if from, to := gap.Removed(); to > from {
 		w.status.change(func(s *partitionStatus) { s.Gone += uint64(to - from) })
-		w.task.gone(to)
+		w.task.noteHole(to)
 	}
 }
 

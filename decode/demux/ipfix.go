@@ -158,7 +158,7 @@ func (d *Decoder) readIPFIX(b *decode.Batch, src *decode.Addr, data []byte, at, 
 		in.next(decode.KindRecord)
 	}
 	if x.reader.Cut {
-		d.cutOff(b, &in.n, in.gone(ok), in.next)
+		d.cutOff(b, &in.n, in.cutRecords(ok), in.next)
 	}
 	return in.n
 }
@@ -173,9 +173,9 @@ func (in *reading) doubt() {
 	}
 }
 
-// gone is the number of records in the set that was cut off, by its header and its template. It is one if these do
+// cutRecords is the number of records in the set that was cut off, by its header and its template. It is one if these do
 // not define it.
-func (in *reading) gone(ok bool) uint64 {
+func (in *reading) cutRecords(ok bool) uint64 {
 	set, data := in.x.reader.CutSet()
 	if !ok || set == 0 {
 		return 1

@@ -260,17 +260,17 @@ func (d *Decoder) readSFlow(b *decode.Batch, src *decode.Addr, data []byte, at, 
 
 // cutOff counts the samples behind the end of the capture of a datagram, whose n reports are the last in b. If n is
 // 0, the next report stands for the first such sample.
-func (d *Decoder) cutOff(b *decode.Batch, n *int, gone uint64, next func(decode.Kind) *decode.Report) {
+func (d *Decoder) cutOff(b *decode.Batch, n *int, records uint64, next func(decode.Kind) *decode.Report) {
 	if *n == 0 {
 		next(0)
-		gone = max(gone, 1) - 1
+		records = max(records, 1) - 1
 	}
 	last := len(b.Reports) - 1
 	for b.Reports[last].Flags&decode.Sampled != 0 {
 		last-- // to the sample that it is beside
 	}
 	b.Reports[last].Flags |= decode.Truncated
-	b.Cut += gone
+	b.Cut += records
 }
 
 // gaps counts the gaps in the numbers of an agent's datagrams, up to this one.

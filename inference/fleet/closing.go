@@ -239,7 +239,7 @@ func (g *Gate) close(h *Head, offset int64) (Verdict, error) {
 	slices.Sort(c.Missing)
 	c.Missing = c.Missing[:min(len(c.Missing), MaxMembers)]
 	for _, name := range h.Dead {
-		if missing[name] && !w.heard(name) {
+		if missing[name] && !w.includes(name) {
 			c.Dead = append(c.Dead, name)
 		}
 	}
@@ -259,8 +259,8 @@ func (g *Gate) close(h *Head, offset int64) (Verdict, error) {
 	return v, nil
 }
 
-// heard reports whether anything of a collector is in the window.
-func (w *openWindow) heard(name string) bool {
+// includes reports whether anything of a collector is in the window.
+func (w *openWindow) includes(name string) bool {
 	if w == nil {
 		return false
 	}

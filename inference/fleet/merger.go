@@ -339,7 +339,7 @@ func (r *Rebuild) Merged() (*Merged, error) {
 		}
 	}
 	for _, name := range r.past.dead {
-		if !w.heard(name) {
+		if !w.includes(name) {
 			c.Dead = append(c.Dead, name)
 		}
 	}

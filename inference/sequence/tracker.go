@@ -100,7 +100,7 @@ type entry struct {
 	events    uint64
 	malformed uint64
 	since     int64  // time of the first report
-	heard     uint32 // reports lately, before this window
+	recent    uint32 // reports lately, before this window
 	waiting   uint16 // reports that wait to be distinguished from copies
 	uptime    uint32 // ms since the exporter began, from its datagram that was received at upAt
 	upAt      int64
@@ -293,7 +293,7 @@ func (t *Tracker) lookup(sp space, optional bool, at int64) (uint32, bool) {
 	}
 	t.outside.drop(sp.exporterHash(&t.key))
 	e := &t.entries[i]
-	*e = entry{space: sp, sequence: sequence{width: max(sp.width(), 1), seen: t.room.record(), sequenced: t.believes && sp.width() > 0}, alias: alias, since: at, heard: knocks}
+	*e = entry{space: sp, sequence: sequence{width: max(sp.width(), 1), seen: t.room.record(), sequenced: t.believes && sp.width() > 0}, alias: alias, since: at, recent: knocks}
 	e.index = i
 	if t.runs > 0 {
 		e.log = newNumberLog(t.runs, 0, t.room.longest)
@@ -347,7 +347,7 @@ func (t *Tracker) displace(sp space) (i, knocks uint32, ok bool) {
 }
 
 // strength is how often an exporter was heard lately.
-func (e *entry) strength() uint32 { return e.heard + uint32(min(e.reports+e.malformed, 1<<30)) }
+func (e *entry) strength() uint32 { return e.recent + uint32(min(e.reports+e.malformed, 1<<30)) }
 
 // hash hashes a space with a key that senders do not know.
 func (sp *space) hash(key *decode.HashKey) uint64 {
@@ -483,7 +483,7 @@ func (t *Tracker) Cut(dst []inference.ExporterStats, end int64) []inference.Expo
 			Late: e.late, Down: e.down, Restarts: e.restarts,
 		})
 		t.judge(e, end, full)
-		e.heard = e.strength() / 2
+		e.recent = e.strength() / 2
 		e.counts, e.reports, e.events, e.malformed = counts{}, 0, 0, 0
 		if k := i - forgotten; k != i {
 			t.entries[k] = *e

@@ -936,12 +936,12 @@ type placed struct {
 	alias, proven                       bool
 	reports, malformed, events, numbers uint64
 	number                              uint32
-	heard                               uint32
+	recent                              uint32
 	times, windows                      int
 	since, last                         int64
 }
 
-func (p *placed) strength() uint32 { return p.heard + uint32(p.reports+p.malformed) }
+func (p *placed) strength() uint32 { return p.recent + uint32(p.reports+p.malformed) }
 
 func newTrackerTwin(cfg Config, places *placesTwin, outermost int) *trackerTwin {
 	return &trackerTwin{cfg: cfg, places: places, names: map[named]*placed{}, knocked: map[named]uint32{}, watched: map[named]bool{}, outermost: outermost}
@@ -985,7 +985,7 @@ func (t *trackerTwin) of(n named, at int64) *placed {
 				return nil
 			}
 			delete(t.watched, n.exporter())
-			*e = placed{named: n, alias: alias, since: at, heard: e.heard, number: e.number}
+			*e = placed{named: n, alias: alias, since: at, recent: e.recent, number: e.number}
 			if t.names[n] = e; alias {
 				t.names[n.nameless()] = e
 			}
@@ -1028,7 +1028,7 @@ func (t *trackerTwin) admit(n named) *placed {
 			delete(t.names, name)
 		}
 	}
-	weakest.heard = t.knocked[n] - 1
+	weakest.recent = t.knocked[n] - 1
 	return weakest
 }
 
@@ -1067,7 +1067,7 @@ func (t *trackerTwin) cut(end int64) (list []inference.ExporterStats) {
 			e.proven = true
 			proven++
 		}
-		e.heard = e.strength() / 2
+		e.recent = e.strength() / 2
 		e.reports, e.malformed, e.events = 0, 0, 0
 	}
 	t.entries = kept

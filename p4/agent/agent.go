@@ -209,7 +209,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		loops.Go(func() { cancel(loop(ctx)) }) // nil means that ctx has ended
 	}
 	if a.cfg.Controller.Address != "" {
-		loops.Go(func() { a.follow(ctx) })
+		loops.Go(func() { a.receivePlans(ctx) })
 	}
 	loops.Wait()
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {

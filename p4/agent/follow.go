@@ -70,14 +70,14 @@ func (c *Controller) tls() (*tls.Config, error) {
 	return &tls.Config{ServerName: c.Name, MinVersion: tls.VersionTLS13, RootCAs: authorities, Certificates: certificate}, nil
 }
 
-// follow takes plans from the controller, until ctx ends. Where it is gone, the plan stays in force, and the agent tries again.
-func (a *Agent) follow(ctx context.Context) {
+// receivePlans takes plans from the controller, until ctx ends. Where it is gone, the plan stays in force, and the agent tries again.
+func (a *Agent) receivePlans(ctx context.Context) {
 	a.recall()
-	reconnect.Keep(ctx, a.session, a.gone)
+	reconnect.Keep(ctx, a.session, a.noteLost)
 }
 
-// gone notes why there is no controller, and logs each reason once.
-func (a *Agent) gone(err error) {
+// noteLost notes why there is no controller, and logs each reason once.
+func (a *Agent) noteLost(err error) {
 	why := err.Error()
 	if s, ok := status.FromError(err); ok {
 		why = s.Message()

@@ -93,9 +93,9 @@ func sum(parts ...[]byte) uint64 {
 	return uint64(headers.Fold(headers.Sum(all)))
 }
 
-// changed is a checksum after words have gone from a packet and others have come (RFC 1624, equation 3).
-func changed(checksum uint16, gone, come uint64) uint16 {
-	return ^fold(uint64(^checksum) + uint64(^fold(gone)) + come)
+// changed is a checksum after words of a packet were removed and others were added (RFC 1624, equation 3).
+func changed(checksum uint16, removed, added uint64) uint16 {
+	return ^fold(uint64(^checksum) + uint64(^fold(removed)) + added)
 }
 
 // fold is that of the programs: of sums below 2^32, two carries.
