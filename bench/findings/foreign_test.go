@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/inference/detect"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // An answer is followed window by window as a detector is.
@@ -44,10 +45,7 @@ func TestSpans(t *testing.T) {
 
 // The example finds a jump at once, and a program that looks ahead is refused.
 func TestForeign(t *testing.T) {
-	python, err := filepath.Abs("../../.cache/python/bin/python")
-	if err != nil {
-		t.Fatal(err)
-	}
+	python := testkit.Python(t)
 	ask := func(script string) (*question, spansText, error) {
 		t.Helper()
 		p, err := harness.NewProgram(python+" "+script, time.Minute)

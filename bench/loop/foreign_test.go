@@ -16,10 +16,7 @@ import (
 // says why.
 func TestForeign(t *testing.T) {
 	testkit.Long(t)
-	python, err := filepath.Abs("../../.cache/python/bin/python")
-	if err != nil {
-		t.Fatal(err)
-	}
+	python := testkit.Python(t)
 	detect := func(script string) *Table {
 		t.Helper()
 		o := DefaultOptions()

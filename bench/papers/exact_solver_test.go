@@ -7,8 +7,9 @@ import (
 	"math"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // model is a mixed integer programme: the least cost over variables within bounds that keep to all rows.
@@ -73,14 +74,7 @@ type solver struct {
 // start starts the solver, which ends with the test.
 func start(t *testing.T) *solver {
 	t.Helper()
-	python := os.Getenv("HOPSCOPE_TEST_PYTHON")
-	if python == "" {
-		var err error
-		if python, err = filepath.Abs("../../.cache/python/bin/python"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c := exec.Command(python, "exact_solve.py")
+	c := exec.Command(testkit.Python(t), "exact_solve.py")
 	c.Stderr = os.Stderr
 	in, err := c.StdinPipe()
 	if err != nil {

@@ -18,10 +18,7 @@ import (
 // there is no plan.
 func TestForeign(t *testing.T) {
 	testkit.Long(t)
-	python, err := filepath.Abs("../../.cache/python/bin/python")
-	if err != nil {
-		t.Fatal(err)
-	}
+	python := testkit.Python(t)
 	p, err := harness.NewProgram(python+" ../../docs/examples/planner.py", time.Minute)
 	if err != nil {
 		t.Fatal(err)

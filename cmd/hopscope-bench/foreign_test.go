@@ -16,10 +16,7 @@ import (
 // with invalid answers has lines that say so, and no table is lost.
 func TestForeign(t *testing.T) {
 	testkit.Long(t)
-	python, err := filepath.Abs("../../.cache/python/bin/python")
-	if err != nil {
-		t.Fatal(err)
-	}
+	python := testkit.Python(t)
 	nonsense := filepath.Join(t.TempDir(), "nonsense.py")
 	if err := os.WriteFile(nonsense, []byte("print('nonsense')\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -53,10 +50,7 @@ func TestForeign(t *testing.T) {
 
 // An interrupted table has the lines that were there: here the first, of a program that answers once and hangs then.
 func TestForeignInterrupted(t *testing.T) {
-	python, err := filepath.Abs("../../.cache/python/bin/python")
-	if err != nil {
-		t.Fatal(err)
-	}
+	python := testkit.Python(t)
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("once.py", []byte(`import os, sys, time
 if os.path.exists("first"):

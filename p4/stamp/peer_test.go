@@ -7,11 +7,11 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/netip"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"reflect"
 	"testing"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // peer is the program beside us: scapy's STAMP, and an encoder of its own of what scapy has not.
@@ -48,14 +48,7 @@ type peerTLV struct {
 
 func startPeer(t *testing.T) *peer {
 	t.Helper()
-	python := os.Getenv("HOPSCOPE_TEST_PYTHON")
-	if python == "" {
-		var err error
-		if python, err = filepath.Abs("../../.cache/python/bin/python"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c := exec.Command(python, "testdata/peer.py")
+	c := exec.Command(testkit.Python(t), "testdata/peer.py")
 	in, err := c.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -20,25 +20,10 @@ import (
 	rows "github.com/hopscope/hopscope/decode/arrow"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/internal/servertest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 const readDoc = "../../docs/reports-arrow.md"
-
-// python is the interpreter that .ci/python.sh installed.
-func python(t testing.TB) string {
-	t.Helper()
-	if p := os.Getenv("HOPSCOPE_TEST_PYTHON"); p != "" {
-		return p
-	}
-	p, err := filepath.Abs("../../.cache/python/bin/python")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(p); err != nil {
-		t.Fatal(fmt.Errorf("pyarrow and DuckDB are not installed: run `make python` (%w)", err))
-	}
-	return p
-}
 
 // snippets are the pieces of Python in the document, in order.
 func snippets(t testing.TB) (list []string) {
@@ -177,7 +162,7 @@ func TestReadByOthers(t *testing.T) {
 		"print(duckdb.sql(\"SELECT kind, digest FROM reports WHERE digest IS NOT NULL\").fetchall())",
 		load("series"), code[2],
 	}, "\n")
-	out, err := exec.Command(python(t), "-c", script).CombinedOutput()
+	out, err := exec.Command(testkit.Python(t), "-c", script).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

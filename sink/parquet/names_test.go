@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -41,7 +42,7 @@ func TestNames(t *testing.T) {
 	if !ok {
 		t.Fatal("docs/inventory.md has no query for DuckDB")
 	}
-	cmd := exec.Command(python(t), "-c", "import sys, duckdb\nprint([r[1:] for r in duckdb.sql(sys.argv[1]).fetchall()])", query)
+	cmd := exec.Command(testkit.Python(t), "-c", "import sys, duckdb\nprint([r[1:] for r in duckdb.sql(sys.argv[1]).fetchall()])", query)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if want := "[('leaf-3', '17', '3', 17), (None, '19', '3', 19), ('leaf-3', '17', '3', 17), (None, '19', '3', 19)]\n"; err != nil || string(out) != want {

@@ -99,7 +99,7 @@ func TestRaw(t *testing.T) {
 		t.Errorf("Stats after Close = %+v", st)
 	}
 
-	out, err := exec.Command(python(t), "-c", `
+	out, err := exec.Command(testkit.Python(t), "-c", `
 import sys, duckdb
 print(duckdb.sql(f"select hop_node_id, count(*), max(latency) from '{sys.argv[1]}/raw/*.parquet' where hop is not null group by 1 order by 1").fetchall())
 `, dir).CombinedOutput()

@@ -1,7 +1,6 @@
 package parquet
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,24 +51,4 @@ func readAll(t testing.TB, dir, set string) (rows []row) {
 		rows = append(rows, r...)
 	}
 	return rows
-}
-
-// python is the interpreter that .ci/python.sh installed.
-func python(t testing.TB) string {
-	t.Helper()
-	if p := os.Getenv("HOPSCOPE_TEST_PYTHON"); p != "" {
-		return p
-	}
-	dir, err := os.Getwd()
-	for err == nil {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		dir = filepath.Dir(dir)
-	}
-	p := filepath.Join(dir, ".cache", "python", "bin", "python")
-	if _, err := os.Stat(p); err != nil {
-		t.Fatal(fmt.Errorf("pyarrow and DuckDB are not installed: run `make python` (%w)", err))
-	}
-	return p
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -41,7 +42,7 @@ func TestSeveralPaths(t *testing.T) {
 	if !ok {
 		t.Fatal("docs/pint.md has no query for DuckDB")
 	}
-	cmd := exec.Command(python(t), "-c", "import sys, duckdb\nprint([r[1:] for r in duckdb.sql(sys.argv[1]).fetchall()])\n"+
+	cmd := exec.Command(testkit.Python(t), "-c", "import sys, duckdb\nprint([r[1:] for r in duckdb.sql(sys.argv[1]).fetchall()])\n"+
 		"print(duckdb.sql(\"SELECT path, node, share, paths FROM 'flow/*.parquet' ORDER BY time, node\").fetchall()[2:])", query)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()

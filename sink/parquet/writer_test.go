@@ -174,7 +174,7 @@ json.dump(out, sys.stdout)
 	for _, s := range sink.AllSeries {
 		args = append(args, s.Measurement)
 	}
-	cmd := exec.Command(python(t), args...)
+	cmd := exec.Command(testkit.Python(t), args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
