@@ -27,14 +27,6 @@ func TestKind(t *testing.T) {
 	}
 }
 
-// Of links, those to sections of pages that the program holds stay.
-func TestInlineHTML(t *testing.T) {
-	const line = "a <b> `x|y` [c](findings.md#causes), [d](agent.md), *e* \\| **f**"
-	if got, want := inlineHTML(line), `a &lt;b&gt; <code>x|y</code> <a href="findings#causes">c</a>, d, <em>e</em> \| <strong>f</strong>`; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 // TestGlossary holds that the glossary defines each term once, in sentences of at most 25 words.
 func TestGlossary(t *testing.T) {
 	b, err := os.ReadFile("glossary.md")

@@ -24,7 +24,7 @@ var rooms = map[string][]string{
 	"collector": {"decode", "inference", "ingest", "sink", "sketches"},
 	"internal":  {"decode", "inference", "ingest", "p4", "planner", "sink", "sketches"}, // what tests of several rooms share
 	"bench":     {"collector", "decode", "inference", "ingest", "internal", "p4", "planner", "sink", "sketches"},
-	"cmd":       {"bench", "collector", "decode", "inference", "ingest", "p4", "planner", "sink", "sketches"},
+	"cmd":       {"bench", "collector", "decode", "docs", "inference", "ingest", "p4", "planner", "sink", "sketches"},
 }
 
 // byName are rooms of which another one may know the interfaces alone: no source and no store by its name.

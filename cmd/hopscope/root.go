@@ -28,7 +28,7 @@ Start with "hopscope demo".`,
 	}
 	root.AddCommand(
 		demoCommand(), collectCommand(), consumeCommand(), consoleCommand(), agentCommand(), controlCommand(), replayCommand(), decodeCommand(), plan.Command(),
-		topCommand(), flowCommand(), findingsCommand(), detectCommand(), healthCommand(),
+		topCommand(), flowCommand(), findingsCommand(), detectCommand(), healthCommand(), docsCommand(), exportCommand(),
 		selftestCommand(), benchCommand(), configCommand(), spoolCommand(), kafkaCommand(), cli.ManCommand(),
 	)
 	cli.Prepare(root, interruptible)

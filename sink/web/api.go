@@ -23,7 +23,7 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	s.api(mux)
 	mux.HandleFunc("/login", s.serveLogin)
-	mux.HandleFunc("/docs/{page}", docs.Serve)
+	mux.Handle("/docs/", http.StripPrefix("/docs", docs.Handler()))
 	if s.deps.Metrics != nil {
 		mux.Handle("/metrics", s.deps.Metrics)
 	}

@@ -36,13 +36,13 @@ func TestDocs(t *testing.T) {
 			t.Errorf("%v: %s answers %d without a section %s", k, path, status, anchor)
 		}
 	}
-	for _, page := range []string{"findings", "operating", "fleet", "api"} {
+	for _, page := range []string{"", "findings", "operating", "fleet", "api", "getting-started/sonic"} {
 		status, body := ask("/docs/" + page)
 		if status != http.StatusOK || strings.Contains(body, "```") || strings.Contains(body, "](") || strings.Contains(body, "| --- |") {
 			t.Errorf("%s: %d, or Markdown remains", page, status)
 		}
 	}
-	if status, _ := ask("/docs/agent"); status != http.StatusNotFound {
+	if status, _ := ask("/docs/agents"); status != http.StatusNotFound {
 		t.Errorf("a page that is not held: %d", status)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/sink/picture"
 	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
@@ -62,6 +63,8 @@ var endpoints = []endpoint{
 		params: []param{{name: "metric", about: "the value, latency_p99 without it", enum: metricNames[:]}}},
 	{path: "map/probes", about: "probes of the plan in force and the links that they cross; 404 where no control of probes runs", answer: mapProbeList{}, serve: (*Server).serveMapProbes,
 		params: []param{{name: "limit", about: "probes of the answer, 2000 without it", kind: "integer", least: 1, most: maxMapProbes}, offsetParam}},
+	{path: "film", about: "one value of every direction of a link in the latest windows, with the row and column that it has in a picture of switches by switches", answer: picture.Film{}, serve: (*Server).serveFilm,
+		params: []param{{name: "metric", about: "the value, queue_p99 without it", enum: metricNames[:]}, {name: "limit", about: "windows of the answer, 60 without it", kind: "integer", least: 1, most: maxFilm}, sinceParam}},
 	{path: "exporters", about: "exporters, silent ones first, then by loss; and hops without a node id", answer: ask.ExporterList{}, serve: (*Server).serveExporters,
 		params: []param{queryParam, limitParam, offsetParam}},
 	{path: "interfaces", about: "what interfaces count, those first that damage or discard the greatest share of packets", answer: interfaceList{}, serve: (*Server).serveInterfaces,

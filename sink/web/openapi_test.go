@@ -82,6 +82,8 @@ func (d *describer) schema(t reflect.Type) object {
 		return object{"type": "number"}
 	case reflect.Slice:
 		return object{"type": "array", "items": d.schema(t.Elem())}
+	case reflect.Array:
+		return object{"type": "array", "items": d.schema(t.Elem()), "minItems": t.Len(), "maxItems": t.Len()}
 	case reflect.Map:
 		return object{"type": "object", "additionalProperties": d.schema(t.Elem())}
 	case reflect.Struct:

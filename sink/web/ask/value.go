@@ -14,6 +14,20 @@ var Absent = Value(math.NaN())
 // MarshalJSON returns null for an absent value.
 func (v Value) MarshalJSON() ([]byte, error) { return v.Append(nil), nil }
 
+// UnmarshalJSON reads null as an absent value.
+func (v *Value) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*v = Absent
+		return nil
+	}
+	f, err := strconv.ParseFloat(string(b), 32)
+	if err != nil {
+		return err
+	}
+	*v = Value(f)
+	return nil
+}
+
 // Append writes v with at most four digits behind the point; large values are whole numbers.
 func (v Value) Append(b []byte) []byte {
 	f := float64(v)

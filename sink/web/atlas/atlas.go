@@ -192,6 +192,9 @@ func (a *Atlas) End(d int) LinkEnd {
 // Version is that of the document; "" where there is no map.
 func (a *Atlas) Version() string { return a.doc.Version }
 
+// Document is what the map shows. It must not be changed.
+func (a *Atlas) Document() *Document { return &a.doc }
+
 // Body is the document as JSON. It must not be changed.
 func (a *Atlas) Body() []byte { return a.body }
 
