@@ -29,7 +29,7 @@ func TestGroups(t *testing.T) {
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if page, ok := strings.CutSuffix(name, ".md"); ok && err == nil {
 			if grouped[page] != 1 {
-				t.Errorf("%s is in %d groups", page, grouped[page])
+				t.Errorf("%s is in %d groups of Pages", page, grouped[page])
 			}
 			delete(grouped, page)
 			if text, _ := Page(page); !strings.HasPrefix(text, "# ") {
