@@ -21,9 +21,11 @@ func TestForeign(t *testing.T) {
 		t.Helper()
 		o := DefaultOptions()
 		o.Seed, o.Faults, o.Quiet, o.pause = 3, []string{"link-down"}, 75*time.Second, 5*time.Second
-		if o.Algorithm, err = harness.NewProgram(python+" "+script, time.Minute); err != nil {
+		algorithm, err := harness.NewProgram(python+" "+script, time.Minute)
+		if err != nil {
 			t.Fatal(err)
 		}
+		o.Algorithm = algorithm
 		table, err := runDetection(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
