@@ -28,6 +28,7 @@ func TestImports(t *testing.T) {
 		{"./kafka", map[string]string{ours + "decode/demux": "a sink knows windows, and reports that were decoded", ours + "collector": "the engine drives the sinks", ours + "cmd": "only the program sees all", "log/slog": "the program logs", "github.com/prometheus/": "the program has the metrics"}},
 		{"./notify/receiver", map[string]string{ours + "decode/demux": "a sink knows alerts, not reports", ours + "inference/shard": "a sink makes no windows", ours + "collector": "the engine drives the sinks", ours + "cmd": "only the program sees all", "log/slog": "the program logs", "github.com/prometheus/": "the program has the metrics"}},
 		{"./web", map[string]string{ours + "decode/demux": "a sink knows windows, not reports", ours + "inference/shard": "a sink receives windows and makes none", ours + "collector": "the engine drives the sinks", ours + "cmd": "only the program sees all", "log/slog": "the program logs", "github.com/prometheus/": "the program has the metrics"}},
+		{"./web/access", map[string]string{ours + "inference/events": "who may do what depends on no finding", ours + "collector": "the engine drives the sinks", ours + "cmd": "only the program sees all", "log/slog": "the program logs", "github.com/prometheus/": "the program has the metrics"}},
 		{"./parquet", map[string]string{
 			ours + "ingest": "a sink is behind the pipeline", ours + "cmd": "only the program sees all", "log/slog": "the program logs",
 			"google.golang.org/grpc": "it would add megabytes to the program for Arrow's Flight, which nobody calls",

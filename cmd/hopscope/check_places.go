@@ -38,6 +38,9 @@ func places(cfg *config) (list []settings.Place) {
 	if dir := cfg.History.Dir; cfg.History.Enabled && dir != "" {
 		list = append(list, settings.Place{Key: "history.dir", Path: dir, What: "the history", Dir: true})
 	}
+	if p := cfg.Web.Access.Dir; cfg.Web.Listen != "" && p != "" {
+		list = append(list, settings.Place{Key: "web.access.dir", Path: p, What: "the tokens and changes of the page", Dir: true})
+	}
 	for i, p := range cfg.PCAP.Files {
 		if p != "" && p != "-" {
 			list = append(list, settings.Place{Key: fmt.Sprintf("pcap.files[%d]", i), Path: p, What: "a capture that is read", Read: true})

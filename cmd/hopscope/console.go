@@ -122,7 +122,7 @@ func openConsole(cfg *config, log *slog.Logger) (*consolePage, error) {
 		}
 		return nil
 	}
-	con.page, err = openPage(cfg.Web, web.Deps{Names: con.naming.Names, Status: con.status, Ledger: con.Balances}, network, con.Registry(), unready,
+	con.page, err = openPage(cfg.Web, web.Deps{Names: con.naming.Names, Status: con.status, Ledger: con.Balances, Warn: warner(log)}, network, con.Registry(), unready,
 		func() []string { return con.Status().Problems })
 	if err != nil {
 		client.Close()

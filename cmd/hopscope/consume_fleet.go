@@ -136,7 +136,7 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 	}
 	network, err := pageMap(cfg)
 	if err == nil && cfg.Web.Listen != "" {
-		c.page, err = openPage(cfg.Web, web.Deps{Status: c.status, Ledger: c.Balances, Names: c.naming.Names}, network, c.registry(), c.NotReady, c.LeftOut)
+		c.page, err = openPage(cfg.Web, web.Deps{Status: c.status, Ledger: c.Balances, Names: c.naming.Names, Warn: warner(c.log)}, network, c.registry(), c.NotReady, c.LeftOut)
 	}
 	if err != nil {
 		return nil, err

@@ -105,6 +105,12 @@ then another with another exception code, then one falls silent.`,
 			return err
 		}
 		defer steer.Close()
+		admin, err := steer.serve(o.control, c.Flags().Changed("control"))
+		if err != nil {
+			return err
+		}
+		defer admin.Close()
+		cfg.Web.Control = admin.at()
 		network := steer.Network
 		col, err := openLive(&cfg, collector.Options{
 			Log: log, Seed: o.seed, Hurry: signalsOf(c.Context()).hurry,
@@ -115,11 +121,6 @@ then another with another exception code, then one falls silent.`,
 		}
 		col.steeredBy(steer.view)
 		col.AddWriter(suspectWriter{steer.Suspects})
-		admin, err := steer.serve(o.control, c.Flags().Changed("control"))
-		if err != nil {
-			return errors.Join(err, col.Close())
-		}
-		defer admin.Close()
 		signalsOf(c.Context()).markOrderly()
 		ctx, cancel := context.WithCancelCause(c.Context())
 		defer cancel(nil)
@@ -211,6 +212,8 @@ func demoConfig(listen, data string) config {
 	cfg.Exporters.Profiles = []collector.ExporterProfile{{Prefix: "127.17.0.0/16", Profile: "int-path"}}
 	cfg.Web.Listen = listen
 	cfg.Web.HistoryWindows = 600
+	cfg.Web.Access.Dir, cfg.Web.Access.OpenRole = filepath.Join(data, "access"), "operator" // of a network that is not there
+	cfg.Alerts.File = filepath.Join(data, "alerts.yaml")
 	cfg.Flows.MemoryBytes = 64 << 20
 	cfg.Flows.TopFlows = 400 // all of them, so that probes are among them
 	cfg.Parquet.Enabled = true

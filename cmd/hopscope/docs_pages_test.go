@@ -71,6 +71,17 @@ What [hopscope console](fleet.md#the-page) says.
 		return err
 	}
 	fmt.Fprint(w, `
+## The page
+
+What the page of a collector, a consumer or a console says of [who used it](access.md).
+
+| metric | type | labels | meaning |
+| --- | --- | --- | --- |
+`)
+	for _, m := range pageMetrics {
+		writeMetric(w, m.Name, m.Kind.String(), m.Labels, m.Help)
+	}
+	fmt.Fprint(w, `
 ## The agents
 
 What [hopscope agent](agent.md) says at `+"`/metrics` of `status.listen`"+`.

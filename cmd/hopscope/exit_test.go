@@ -185,6 +185,10 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"spool list", "spool list --config nowhere", "spool list --config bad.yaml", "spool list --dir nowhere", "spool list --dir text", "spool list --format xml --dir .",
 		"spool show", "spool show --config nowhere x", "spool show --dir nowhere x", "spool show --format xml --dir . x",
 		"spool resend", "spool resend --config nowhere", "spool resend --config bad.yaml", "spool resend --format xml",
+		"token nonsense", "token create", "token create x", "token create --role viewer", "token create --name x --role king", "token create --name x", "token create --name x --role viewer --expires -1h",
+		"token create --name x --role viewer --format xml", "token create --name x --role viewer --url nonsense", "token create --name x --role viewer --token-file nowhere",
+		"token list x", "token list --format xml", "token list --url nonsense", "token list --token-file nowhere",
+		"token revoke", "token revoke x --format xml", "token revoke x --url nonsense", "token revoke x --token-file nowhere",
 		"selftest --duration 1ms", "selftest --flows 0", "selftest --hops -1", "selftest --bytes 1", "selftest --exporters 0",
 	}
 	for _, name := range []string{"token", "ca", "cert", "page", "tls", "short", "pcap", "directory", "topology", "odd", "tree", "plan", "noplan", "policy", "rules", "seed"} {

@@ -67,7 +67,7 @@ func openLive(cfg *config, opt collector.Options, network *atlas.Map) (*running,
 	}
 	if err == nil {
 		r.Draw(namesOf(network))
-		err = r.addPage(cfg.Web, network)
+		err = r.addPage(cfg.Web, network, opt.Log)
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -102,7 +102,7 @@ func (r *running) url() string {
 }
 
 // addPage binds the address of the page and makes it a writer of the collector. It draws network, which may be nil.
-func (r *running) addPage(cfg web.Config, network *atlas.Map) error {
+func (r *running) addPage(cfg web.Config, network *atlas.Map, log *slog.Logger) error {
 	registry := r.Registry()
 	if r.history != nil {
 		registry.MustRegister(historyCollector{r.history})
@@ -112,7 +112,7 @@ func (r *running) addPage(cfg web.Config, network *atlas.Map) error {
 	}
 	page, err := openPage(cfg, web.Deps{
 		Status: r.status, Ledger: r.Balances, Names: r.Names, Loop: r.loopView, Unread: r.unread, Paths: pagePaths(r.Inferred), PathsOf: pagePathsOf(r.InferredOf),
-		Setting: r.setting,
+		Setting: r.setting, Rules: r.cfg.Alerts.File, Warn: warner(log),
 	}, network, registry, r.NotReady, r.notes)
 	if err != nil {
 		return err
@@ -143,6 +143,7 @@ func (r *running) notes() []string {
 // page left out.
 func openPage(cfg web.Config, deps web.Deps, network *atlas.Map, registry *prometheus.Registry, unready, notes func() []string) (page *web.Server, err error) {
 	deps.Map = func() *atlas.Map { return network }
+	deps.Command = commandOf(cfg.Control)
 	deps.Metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	deps.Health = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	deps.Ready = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -157,10 +158,11 @@ func openPage(cfg web.Config, deps web.Deps, network *atlas.Map, registry *prome
 		fmt.Fprintln(w, strings.Join(append(lines, page.LeftOut()...), "\n"))
 	})
 	page, err = web.New(cfg, deps)
-	if err == nil {
-		err = page.Listen()
+	if err != nil {
+		return nil, err
 	}
-	return page, err
+	registry.MustRegister(pageCollector{page})
+	return page, page.Listen()
 }
 
 // steeredBy lets the page show a control of probes.

@@ -39,6 +39,17 @@ func (noAnswer) Is(target error) bool { return target == ErrNoAnswer }
 // AskAdmin sends a request to [Admin] at http://HOST:PORT or unix:PATH, and reads the answer. A POST carries the name of the
 // user of this process.
 func AskAdmin(ctx context.Context, at, method, path string) ([]byte, error) {
+	name := "an operator"
+	if method == http.MethodPost {
+		if u, err := user.Current(); err == nil && u.Username != "" {
+			name = u.Username
+		}
+	}
+	return AskAdminAs(ctx, at, method, path, name)
+}
+
+// AskAdminAs is [AskAdmin] in the name of an author.
+func AskAdminAs(ctx context.Context, at, method, path, author string) ([]byte, error) {
 	client, base := http.DefaultClient, strings.TrimSuffix(at, "/")
 	if file, ok := strings.CutPrefix(at, "unix:"); ok && file != "" {
 		base = "http://localhost"
@@ -55,11 +66,7 @@ func AskAdmin(ctx context.Context, at, method, path string) ([]byte, error) {
 		return nil, err
 	}
 	if method == http.MethodPost {
-		name := "an operator"
-		if u, err := user.Current(); err == nil && u.Username != "" {
-			name = u.Username
-		}
-		req.Header.Set("Hopscope-Control", name)
+		req.Header.Set(adminHeader, author)
 	}
 	res, err := client.Do(req)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/hopscope/hopscope/docs"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/web/access"
 	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
@@ -22,7 +23,7 @@ import (
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	s.api(mux)
-	mux.HandleFunc("/login", s.serveLogin)
+	mux.HandleFunc("/login", s.gate.ServeLogin)
 	mux.Handle("/docs/", http.StripPrefix("/docs", docs.Handler()))
 	if s.deps.Metrics != nil {
 		mux.Handle("/metrics", s.deps.Metrics)
@@ -65,30 +66,15 @@ func (s *Server) sendPacked(w http.ResponseWriter, r *http.Request, data []byte,
 		w.Header().Set("Content-Encoding", "gzip")
 		w.Header().Set("Vary", "Accept-Encoding")
 	}
-	writeJSON(w, http.StatusOK, data, keep)
+	access.WriteJSON(w, http.StatusOK, data, keep)
 }
 
 func send(w http.ResponseWriter, status int, data []byte) {
-	writeJSON(w, status, names.EscapeJSON(data), "no-store")
-}
-
-func writeJSON(w http.ResponseWriter, status int, data []byte, keep string) {
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Cache-Control", keep)
-	h.Set("Content-Length", strconv.Itoa(len(data)))
-	w.WriteHeader(status)
-	_, _ = w.Write(data) // the client may be gone
+	access.WriteJSON(w, status, names.EscapeJSON(data), "no-store")
 }
 
 // problem is the answer to what cannot be answered.
-func problem(w http.ResponseWriter, status int, text string) {
-	data, err := json.Marshal(map[string]string{"error": text})
-	if err != nil {
-		data = []byte(`{"error":"unknown"}`)
-	}
-	send(w, status, data)
-}
+func problem(w http.ResponseWriter, status int, text string) { access.Problem(w, status, text) }
 
 // refuse answers a question that is wrong, and reports whether it is.
 func refuse(w http.ResponseWriter, err error) bool {

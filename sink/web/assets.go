@@ -6,6 +6,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"html"
 	"net/http"
 	"path"
 	"strconv"
@@ -48,11 +49,6 @@ func loadAssets() (assets, error) {
 		if !ok {
 			return nil, fmt.Errorf("page file %s: unknown type", e.Name())
 		}
-		if e.Name() == "login.html" {
-			// The same form, with one sentence more.
-			failed := bytes.Replace(body, []byte(`role="alert" hidden>`), []byte(`role="alert">`), 1)
-			a["login-failed.html"] = newAsset(failed, kind)
-		}
 		a[e.Name()] = newAsset(body, kind)
 	}
 	for _, name := range []string{"index.html", "login.html", "app.js", "app.css"} {
@@ -86,6 +82,18 @@ func (a assets) serve(w http.ResponseWriter, r *http.Request, name string, statu
 	}
 	h.Set("ETag", f.tag)
 	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(f.body))
+}
+
+// alertMark is the place of the login form for why a login failed.
+const alertMark = `role="alert" hidden>`
+
+// login answers with the form, and why a login failed.
+func (a assets) login(w http.ResponseWriter, r *http.Request, status int, problem string) {
+	body := a["login.html"].body
+	if problem != "" {
+		body = bytes.Replace(body, []byte(alertMark), []byte(`role="alert">`+html.EscapeString(problem)), 1)
+	}
+	assets{"login": newAsset(body, a["login.html"].kind)}.serve(w, r, "login", status)
 }
 
 // ServeHTTP finds the file for a path; "/" is the page.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/ingest/peer"
+	"github.com/hopscope/hopscope/sink/web/access"
 	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
@@ -30,13 +32,16 @@ type Config struct {
 	MaxFindings    int      `yaml:"max_findings" doc:"Findings on the page; the oldest go first, ended ones before open ones." range:"16..10000"`
 	MaxConnections int      `yaml:"max_connections" doc:"Open connections to page and API; for a new one the longest idle one is closed. When all are busy, 16 more serve health checks and metrics." range:"8..65536"`
 	MaxStreams     int      `yaml:"max_streams" doc:"Open event streams, one a page. Further ones are asked to come back later." range:"1..4096"`
+	BasePath       string   `yaml:"base_path" doc:"Path below which a reverse proxy serves the page, such as /hopscope; the proxy may pass it on or remove it. Empty is the root."`
+	Control        string   `yaml:"control" doc:"admin.listen of a hopscope control on this machine that operators command from the page: http://HOST:PORT or unix:PATH."`
 
 	ShutdownTimeout time.Duration `yaml:"shutdown_timeout" doc:"How long requests may take to end after the order to stop." range:"100ms..1m"`
+	Access          access.Config `yaml:"access" doc:"Roles of clients on the page and its API, by their logins."`
 }
 
 // DefaultConfig serves on loopback and keeps a quarter of an hour of 5 s windows.
 func DefaultConfig() Config {
-	return Config{
+	c := Config{
 		Listen:          "127.0.0.1:8080",
 		HistoryWindows:  180,
 		MaxHops:         4096,
@@ -47,6 +52,8 @@ func DefaultConfig() Config {
 		MaxStreams:      64,
 		ShutdownTimeout: 5 * time.Second,
 	}
+	c.Access.SetDefaults()
+	return c
 }
 
 // SetDefaults makes c the default settings.
@@ -62,12 +69,15 @@ func (c *Config) Validate() error {
 	switch {
 	case err != nil:
 		errs = append(errs, fmt.Errorf("listen: %w", err))
-	case !loopback && c.TokenFile == "":
+	case !loopback && c.TokenFile == "" && !c.Access.Logins():
 		errs = append(errs, fmt.Errorf("token_file: required because %s is not a loopback address; "+
-			"write 16 or more random characters to a file (openssl rand -hex 24) or listen on 127.0.0.1", c.Listen))
+			"write 16 or more random characters to a file (openssl rand -hex 24), name a login under access, or listen on 127.0.0.1", c.Listen))
 	}
 	if (c.TLSCertFile == "") != (c.TLSKeyFile == "") {
 		errs = append(errs, errors.New("tls_cert_file, tls_key_file: both or neither"))
+	}
+	if p := c.BasePath; p != "" && (path.Clean(p) != p || p[0] != '/' || p == "/" || strings.Trim(p, basePathSet) != "") {
+		errs = append(errs, fmt.Errorf("base_path: %q is no path such as /hopscope, with no / at its end", p))
 	}
 	for i, h := range c.AllowedHosts {
 		if h == "" || strings.ContainsAny(h, ":/ *") {
@@ -76,6 +86,9 @@ func (c *Config) Validate() error {
 	}
 	return errors.Join(errs...)
 }
+
+// basePathSet are the characters that need no escape in a path.
+const basePathSet = "/-_.~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // CheckFiles reads the files that the settings name, and returns every problem with them.
 func (c *Config) CheckFiles() error {
@@ -122,5 +135,5 @@ func (c *Config) Memory() int64 {
 		int64(c.MaxFlows)*(row+maxChanges*512+inference.MostSights*int64(unsafe.Sizeof(inference.FlowSight{}))+windows*(int64(unsafe.Sizeof(flowCell{}))+maxPositions*int64(unsafe.Sizeof(positionCell{})))) +
 		probeWindows*int64(c.MaxFlows)*(row+probePathMost*int64(unsafe.Sizeof(ask.ProbeHop{})+2*unsafe.Sizeof(ask.ProbeQuantile{}))) +
 		int64(c.MaxExporters)*(row+windows*int64(unsafe.Sizeof(exporterCell{}))) +
-		int64(c.MaxFindings)*2048 + int64(c.MaxConnections)*answer
+		int64(c.MaxFindings)*2048 + int64(c.MaxConnections)*answer + c.Access.Memory()
 }

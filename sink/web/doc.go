@@ -1,4 +1,4 @@
-// Package web serves the page that shows the network, and the read-only API behind it.
+// Package web serves the page that shows the network, and the API behind it.
 //
 // It is a sink: every window that goes to the stores also comes here. The last windows are kept in memory that the
 // configuration bounds. Nothing is read back from a store, so the page works without one. The page is one HTML file
@@ -38,7 +38,7 @@
 //
 // On a loopback address every client that reaches the port has access. The Host header must be an IP address,
 // localhost, or a name from the configuration. This refuses a page of another site that points its own name at
-// 127.0.0.1 (DNS rebinding). On any other address a token is required, as "Authorization: Bearer", or once through
-// /login, which sets a cookie that does not contain the token. Only /healthz and /readyz need none. Every method but
-// GET and HEAD is refused, apart from POST /login.
+// 127.0.0.1 (DNS rebinding). On any other address a login is required. Package access knows clients and their roles, and
+// [endpoints] states the role of each. Only /healthz, /readyz, the form and the documentation need none. What changes
+// something is a POST, which the gate records before it is made.
 package web

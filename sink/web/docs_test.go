@@ -36,7 +36,7 @@ func TestDocs(t *testing.T) {
 			t.Errorf("%v: %s answers %d without a section %s", k, path, status, anchor)
 		}
 	}
-	for _, page := range []string{"", "findings", "operating", "fleet", "api", "getting-started/sonic"} {
+	for _, page := range []string{"", "findings", "operating", "fleet", "api", "access", "getting-started/sonic"} {
 		status, body := ask("/docs/" + page)
 		if status != http.StatusOK || strings.Contains(body, "```") || strings.Contains(body, "](") || strings.Contains(body, "| --- |") {
 			t.Errorf("%s: %d, or Markdown remains", page, status)

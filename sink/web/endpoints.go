@@ -2,12 +2,15 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink/picture"
+	"github.com/hopscope/hopscope/sink/web/access"
 	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
+	"github.com/hopscope/hopscope/sink/web/operate"
 )
 
 // endpoint is a part of the API: what it is asked, and what it answers. openapi.json and docs/api.md are written from
@@ -15,7 +18,10 @@ import (
 type endpoint struct {
 	path   string // behind /api/ and /api/v1/
 	about  string
+	role   access.Role // that it needs
 	params []param
+	change bool   // it changes something, and takes POST in place of GET
+	body   any    // a value of the type that a change takes as JSON; nil for none
 	answer any    // a value of the type that is answered as JSON; nil for another form
 	media  string // of an answer that is no JSON
 	serve  func(*Server, http.ResponseWriter, *http.Request)
@@ -40,58 +46,93 @@ var (
 
 // endpoints lists the API.
 var endpoints = []endpoint{
-	{path: "status", about: "version, sources, settings, how much is kept, how much was judged, open findings", answer: statusAnswer{}, serve: (*Server).serveStatus},
-	{path: "find", about: "what a text finds of nodes, interfaces, hosts, exporters, paths of probes, flows and findings, the best of each kind", answer: foundList{}, serve: (*Server).serveFind,
+	{path: "status", about: "version, sources, settings, how much is kept, how much was judged, open findings", role: access.Viewer, answer: statusAnswer{}, serve: (*Server).serveStatus},
+	{path: "find", about: "what a text finds of nodes, interfaces, hosts, exporters, paths of probes, flows and findings, the best of each kind", role: access.Viewer, answer: foundList{}, serve: (*Server).serveFind,
 		params: []param{{name: "q", about: "a part of a name, a number or an address, or a prefix"}, {name: "limit", about: "hits of a kind, 5 without it", kind: "integer", least: 1, most: 50}}},
-	{path: "windows", about: "one value of every hop in every window, oldest first", answer: ask.Matrix{}, serve: (*Server).serveWindows,
+	{path: "windows", about: "one value of every hop in every window, oldest first", role: access.Viewer, answer: ask.Matrix{}, serve: (*Server).serveWindows,
 		params: []param{{name: "metric", about: "the value, latency_p99 without it", enum: metricNames[:]}, sinceParam}},
-	{path: "hops", about: "hops, the worst of the last 12 windows first", answer: ask.HopList{}, serve: (*Server).serveHops,
+	{path: "hops", about: "hops, the worst of the last 12 windows first", role: access.Viewer, answer: ask.HopList{}, serve: (*Server).serveHops,
 		params: []param{queryParam, {name: "sort", about: "the value that puts them in order, latency_p99 without it; node for the order of nodes", enum: append([]string{"node"}, metricNames[:]...)}, limitParam, offsetParam}},
-	{path: "hop", about: "one hop over time", answer: ask.HopAnswer{}, serve: (*Server).serveHop,
+	{path: "hop", about: "one hop over time", role: access.Viewer, answer: ask.HopAnswer{}, serve: (*Server).serveHop,
 		params: []param{{name: "node", about: "a node, or a hop in every form in which hops are written, such as 7:3", required: true}, {name: "egress_if", about: "the interface, where node is a node alone"}}},
-	{path: "flows", about: "flows, their paths and what nodes saw of them by samples and flow records, the busiest first", answer: flowList{}, serve: (*Server).serveFlows,
+	{path: "flows", about: "flows, their paths and what nodes saw of them by samples and flow records, the busiest first", role: access.Viewer, answer: flowList{}, serve: (*Server).serveFlows,
 		params: []param{queryParam, limitParam, offsetParam}},
-	{path: "flow", about: "one flow over time, with its path changes", answer: flowAnswer{}, serve: (*Server).serveFlow,
+	{path: "flow", about: "one flow over time, with its path changes", role: access.Viewer, answer: flowAnswer{}, serve: (*Server).serveFlow,
 		params: []param{{name: "key", about: `a flow in every form in which flows are written, such as "10.0.0.1:80 > 10.0.0.2:5001 tcp"`, required: true}}},
-	{path: "paths", about: "paths that follow from digests, those that are not certain first", answer: ask.PathList{}, serve: (*Server).servePaths},
-	{path: "probes", about: "what probes of agents reported of hops, by probe, in the newest 8 windows", answer: ask.ProbeSpans{}, serve: (*Server).serveProbes, params: []param{sinceParam}},
-	{path: "findings", about: "findings, open and ended", answer: findingList{}, serve: (*Server).serveFindings},
-	{path: "explain", about: "a finding with its symptoms, the section of the documentation about its kind, the settings in force, what was not judged, and where to look next", answer: ask.Explanation{}, serve: (*Server).serveExplain,
+	{path: "paths", about: "paths that follow from digests, those that are not certain first", role: access.Viewer, answer: ask.PathList{}, serve: (*Server).servePaths},
+	{path: "probes", about: "what probes of agents reported of hops, by probe, in the newest 8 windows", role: access.Viewer, answer: ask.ProbeSpans{}, serve: (*Server).serveProbes, params: []param{sinceParam}},
+	{path: "findings", about: "findings, open and ended", role: access.Viewer, answer: findingList{}, serve: (*Server).serveFindings},
+	{path: "explain", about: "a finding with its symptoms, the section of the documentation about its kind, the settings in force, what was not judged, and where to look next", role: access.Viewer, answer: ask.Explanation{}, serve: (*Server).serveExplain,
 		params: []param{{name: "id", about: "the finding's id, or the name of its alert", required: true}}},
-	{path: "map", about: "nodes and links of the map, with an ETag: of a topology, or as flows show them", answer: atlas.Document{}, serve: (*Server).serveMap},
-	{path: "map/state", about: "a value of every direction of a link, and what is found and suspected where", answer: mapState{}, serve: (*Server).serveMapState,
+	{path: "map", about: "nodes and links of the map, with an ETag: of a topology, or as flows show them", role: access.Viewer, answer: atlas.Document{}, serve: (*Server).serveMap},
+	{path: "map/state", about: "a value of every direction of a link, and what is found and suspected where", role: access.Viewer, answer: mapState{}, serve: (*Server).serveMapState,
 		params: []param{{name: "metric", about: "the value, latency_p99 without it", enum: metricNames[:]}}},
-	{path: "map/probes", about: "probes of the plan in force and the links that they cross; 404 where no control of probes runs", answer: mapProbeList{}, serve: (*Server).serveMapProbes,
+	{path: "map/probes", about: "probes of the plan in force and the links that they cross; 404 where no control of probes runs", role: access.Viewer, answer: mapProbeList{}, serve: (*Server).serveMapProbes,
 		params: []param{{name: "limit", about: "probes of the answer, 2000 without it", kind: "integer", least: 1, most: maxMapProbes}, offsetParam}},
-	{path: "film", about: "one value of every direction of a link in the latest windows, with the row and column that it has in a picture of switches by switches", answer: picture.Film{}, serve: (*Server).serveFilm,
+	{path: "film", about: "one value of every direction of a link in the latest windows, with the row and column that it has in a picture of switches by switches", role: access.Viewer, answer: picture.Film{}, serve: (*Server).serveFilm,
 		params: []param{{name: "metric", about: "the value, queue_p99 without it", enum: metricNames[:]}, {name: "limit", about: "windows of the answer, 60 without it", kind: "integer", least: 1, most: maxFilm}, sinceParam}},
-	{path: "exporters", about: "exporters, silent ones first, then by loss; and hops without a node id", answer: ask.ExporterList{}, serve: (*Server).serveExporters,
+	{path: "exporters", about: "exporters, silent ones first, then by loss; and hops without a node id", role: access.Viewer, answer: ask.ExporterList{}, serve: (*Server).serveExporters,
 		params: []param{queryParam, limitParam, offsetParam}},
-	{path: "interfaces", about: "what interfaces count, those first that damage or discard the greatest share of packets", answer: interfaceList{}, serve: (*Server).serveInterfaces,
+	{path: "interfaces", about: "what interfaces count, those first that damage or discard the greatest share of packets", role: access.Viewer, answer: interfaceList{}, serve: (*Server).serveInterfaces,
 		params: []param{queryParam, limitParam, offsetParam}},
-	{path: "probed", about: "paths of probes between agents, those first that lose or damage the greatest share of them", answer: probedList{}, serve: (*Server).serveProbed,
+	{path: "probed", about: "paths of probes between agents, those first that lose or damage the greatest share of them", role: access.Viewer, answer: probedList{}, serve: (*Server).serveProbed,
 		params: []param{queryParam, limitParam, offsetParam}},
-	{path: "ledger", about: "where every report is, by sink", answer: ledgerEvent{}, serve: (*Server).serveLedger},
-	{path: "unread", about: "exporters whose datagrams no profile reads, with the beginning of one of them, and metrics of which nothing is counted", answer: ask.UnreadList{}, serve: (*Server).serveUnread},
-	{path: "sample", about: "the beginning of a datagram that no profile reads, as a text file", media: "text/plain", serve: (*Server).serveSample,
+	{path: "ledger", about: "where every report is, by sink", role: access.Viewer, answer: ledgerEvent{}, serve: (*Server).serveLedger},
+	{path: "unread", about: "exporters whose datagrams no profile reads, with the beginning of one of them, and metrics of which nothing is counted", role: access.Viewer, answer: ask.UnreadList{}, serve: (*Server).serveUnread},
+	{path: "sample", about: "the beginning of a datagram that no profile reads, as a text file", role: access.Viewer, media: "text/plain", serve: (*Server).serveSample,
 		params: []param{{name: "address", about: "the exporter's address", required: true}}},
-	{path: "names", about: "what nodes, interfaces and hosts are called, as an inventory in JSON", answer: names.Document{}, serve: (*Server).serveNames},
-	{path: "fleet", about: "collectors and consumers of a fleet, and the windows without some; 404 on the page of one collector", answer: fleetAnswer{}, serve: (*Server).serveFleet,
+	{path: "names", about: "what nodes, interfaces and hosts are called, as an inventory in JSON", role: access.Viewer, answer: names.Document{}, serve: (*Server).serveNames},
+	{path: "fleet", about: "collectors and consumers of a fleet, and the windows without some; 404 on the page of one collector", role: access.Viewer, answer: fleetAnswer{}, serve: (*Server).serveFleet,
 		params: []param{limitParam, offsetParam}},
-	{path: "events", about: "server-sent events finding, window, ledger and loop, between which ping comes; the header Last-Event-ID resumes", media: "text/event-stream", serve: (*Server).serveEvents,
+	{path: "events", about: "server-sent events finding, window, ledger and loop, between which ping comes; the header Last-Event-ID resumes", role: access.Viewer, media: "text/event-stream", serve: (*Server).serveEvents,
 		params: []param{{name: "last_event_id", about: "resumes, for clients that cannot send the header"}}},
+
+	{path: "whoami", about: "the client as it is known, its role, and what a browser sends with changes", role: access.Viewer, answer: access.Whoami{}, serve: atGate((*access.Gate).ServeWhoami)},
+	{path: "logout", about: "ends the session of the browser", role: access.Viewer, change: true, answer: access.Done{}, serve: atGate((*access.Gate).ServeLogout)},
+	{path: "attention", about: "open findings that were acknowledged, muted or commented on", role: access.Viewer, answer: operate.AttentionList{}, serve: atDesk((*operate.Desk).ServeAttention)},
+	{path: "findings/ack", about: "acknowledges a finding, whose alert is not repeated from then on", role: access.Operator, change: true, body: operate.Acknowledge{}, answer: access.Done{}, serve: atDesk((*operate.Desk).ServeAcknowledge)},
+	{path: "findings/mute", about: "sends no alerts of an element, of a kind, or of a kind at an element", role: access.Operator, change: true, body: operate.Mute{}, answer: access.Done{}, serve: atDesk((*operate.Desk).ServeMute)},
+	{path: "findings/unmute", about: "takes back the mute of the same element and kind", role: access.Operator, change: true, body: operate.Mute{}, answer: access.Done{}, serve: atDesk((*operate.Desk).ServeUnmute)},
+	{path: "findings/comment", about: "comments on a finding", role: access.Operator, change: true, body: operate.Comment{}, answer: access.Done{}, serve: atDesk((*operate.Desk).ServeComment)},
+	{path: "control", about: "commands the control of probes", role: access.Operator, change: true, body: operate.Order{}, answer: access.Done{}, serve: atDesk((*operate.Desk).ServeCommand)},
+	{path: "changes", about: "the newest changes, with their users, times and addresses", role: access.Operator, answer: access.ChangeList{}, serve: atGate((*access.Gate).ServeChanges),
+		params: []param{{name: "limit", about: "changes of the answer, 50 without it", kind: "integer", least: 1, most: 1000}, {name: "before", about: "changes with a lower number", kind: "integer", least: 1, most: 1<<63 - 1},
+			{name: "action", about: "an action such as findings/ack, or a group of them such as findings"}, {name: "target", about: "the target, such as the name of an alert"}}},
+	{path: "tokens", about: "tokens by role, without their secrets", role: access.Admin, answer: access.TokenList{}, serve: atGate((*access.Gate).ServeTokens)},
+	{path: "tokens/create", about: "makes a token, and answers its secret this once", role: access.Admin, change: true, body: access.NewToken{}, answer: access.MadeToken{}, serve: atGate((*access.Gate).ServeNewToken)},
+	{path: "tokens/revoke", about: "revokes a token, and ends the sessions that began with it", role: access.Admin, change: true, body: access.Named{}, answer: access.Done{}, serve: atGate((*access.Gate).ServeRevoke)},
+	{path: "sessions", about: "open sessions of browsers", role: access.Admin, answer: access.SessionList{}, serve: atGate((*access.Gate).ServeSessions)},
+	{path: "sessions/end", about: "ends a session", role: access.Admin, change: true, body: access.Named{}, answer: access.Done{}, serve: atGate((*access.Gate).ServeEnd)},
+}
+
+// atGate and atDesk serve an endpoint that the gate or the desk of a server answers.
+func atGate(f func(*access.Gate, http.ResponseWriter, *http.Request)) func(*Server, http.ResponseWriter, *http.Request) {
+	return func(s *Server, w http.ResponseWriter, r *http.Request) { f(s.gate, w, r) }
+}
+
+func atDesk(f func(*operate.Desk, http.ResponseWriter, *http.Request)) func(*Server, http.ResponseWriter, *http.Request) {
+	return func(s *Server, w http.ResponseWriter, r *http.Request) { f(&s.desk, w, r) }
+}
+
+// posts reports whether a path is that of a change.
+func posts(path string) bool {
+	rest, ok := strings.CutPrefix(path, "/api/")
+	rest = strings.TrimPrefix(rest, "v1/")
+	return ok && slices.ContainsFunc(endpoints, func(e endpoint) bool { return e.change && e.path == rest })
 }
 
 // api mounts the API, below /api/v1/ and, for the newest version, which is the same, below /api/.
 func (s *Server) api(mux *http.ServeMux) {
 	for i := range endpoints {
 		e := &endpoints[i]
-		h := func(w http.ResponseWriter, r *http.Request) { e.serve(s, w, r) }
+		h := s.gate.Require(e.role, e.change, func(w http.ResponseWriter, r *http.Request) { e.serve(s, w, r) })
 		mux.HandleFunc("/api/"+e.path, h)
 		mux.HandleFunc("/api/v1/"+e.path, h)
 	}
 	mux.HandleFunc("/api/openapi.json", serveOpenAPI)
-	mux.HandleFunc("/api/docs", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/docs/api", http.StatusFound) })
+	mux.HandleFunc("/api/docs", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, s.cfg.BasePath+"/docs/api", http.StatusFound)
+	})
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusNotFound, "there is no "+shorten(strings.TrimPrefix(r.URL.Path, "/api/"))+" in the API: /api/docs lists what there is")
 	})

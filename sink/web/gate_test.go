@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hopscope/hopscope/sink/web/access"
 )
 
 const testToken = "correct-horse-battery"
@@ -106,8 +108,16 @@ func TestToken(t *testing.T) {
 		return func(r *http.Request) { r.Header.Set("Authorization", v) }
 	}
 	cookie := func(v string) func(*http.Request) {
-		return func(r *http.Request) { r.AddCookie(&http.Cookie{Name: cookieName, Value: v}) }
+		return func(r *http.Request) { r.AddCookie(&http.Cookie{Name: access.CookieName, Value: v}) }
 	}
+	in := request(srv, http.MethodPost, "/login", func(r *http.Request) {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Body = io.NopCloser(strings.NewReader(url.Values{"token": {testToken}}.Encode()))
+	})
+	if len(in.Cookies()) != 1 {
+		t.Fatalf("login: %s", in.Status)
+	}
+	session := in.Cookies()[0].Value
 	nothing := func(*http.Request) {}
 	for _, c := range []struct {
 		name, path string
@@ -131,9 +141,9 @@ func TestToken(t *testing.T) {
 		{"empty token", "/api/status", bearer("Bearer "), 401},
 		{"basic", "/api/status", bearer("Basic " + testToken), 401},
 		{"token in the address", "/api/status?token=" + testToken, nothing, 401},
-		{"cookie", "/api/status", cookie(srv.gate.session), 200},
+		{"cookie", "/api/status", cookie(session), 200},
 		{"token as cookie", "/api/status", cookie(testToken), 401},
-		{"wrong token, good cookie", "/api/status", func(r *http.Request) { bearer("Bearer x")(r); cookie(srv.gate.session)(r) }, 401},
+		{"wrong token, good cookie", "/api/status", func(r *http.Request) { bearer("Bearer x")(r); cookie(session)(r) }, 401},
 	} {
 		res := request(srv, http.MethodGet, c.path, c.change)
 		if res.StatusCode != c.want {
@@ -143,7 +153,7 @@ func TestToken(t *testing.T) {
 			t.Errorf("%s: no WWW-Authenticate", c.name)
 		}
 	}
-	if strings.Contains(srv.gate.session, testToken) {
+	if strings.Contains(session, testToken) {
 		t.Error("the cookie holds the token")
 	}
 }
@@ -180,7 +190,7 @@ func TestLogin(t *testing.T) {
 			t.Errorf("%s: %s\n%s", name, res.Status, body)
 		}
 	}
-	if res := request(srv, http.MethodPost, "/login", form(strings.Repeat("x", maxForm))); res.StatusCode != http.StatusBadRequest {
+	if res := request(srv, http.MethodPost, "/login", form(strings.Repeat("x", 4096))); res.StatusCode != http.StatusBadRequest {
 		t.Errorf("a form that is too long: %s", res.Status)
 	}
 	if n := srv.Stats().Unauthorized; n != 2 {

@@ -3,6 +3,8 @@ package web
 import (
 	_ "embed"
 	"net/http"
+
+	"github.com/hopscope/hopscope/sink/web/access"
 )
 
 // openAPI describes the API as OpenAPI 3.1. It is written from [endpoints] and the types of the answers, with the
@@ -12,5 +14,5 @@ import (
 var openAPI []byte
 
 func serveOpenAPI(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, openAPI, "no-cache")
+	access.WriteJSON(w, http.StatusOK, openAPI, "no-cache")
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/sink/web/access"
 	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
@@ -268,29 +269,45 @@ func (d *describer) document() object {
 		for k := range e.params {
 			params = append(params, parameter(&e.params[k]))
 		}
-		get := object{"summary": e.about, "operationId": strings.ReplaceAll(e.path, "/", "_"), "responses": object{
-			"200": object{"description": "the answer", "content": content},
-			"401": failed("the token is missing or wrong"), "403": failed("the Host header is another one"),
-		}}
+		op := object{"summary": e.about, "operationId": strings.ReplaceAll(e.path, "/", "_"), "x-role": e.role.String(),
+			"security": []object{{"bearer": []string{e.role.String()}}, {"session": []string{e.role.String()}}, {"proxy": []string{e.role.String()}}},
+			"responses": object{
+				"200": object{"description": "the answer", "content": content},
+				"401": failed("the token is missing or wrong"), "403": failed("the role does not allow it"), "421": failed("the Host header is another one"), "429": failed("too many wrong tokens came from this address"),
+			}}
+		if e.role == access.Viewer {
+			op["security"] = append(op["security"].([]object), object{}) // where no login is configured
+		}
+		responses := op["responses"].(object)
 		if len(params) > 0 {
-			get["parameters"] = params
-			get["responses"].(object)["400"] = failed("a parameter is wrong")
+			op["parameters"] = params
+			responses["400"] = failed("a parameter is wrong")
 		}
 		if slices.ContainsFunc(e.params, func(p param) bool { return p.required }) || strings.Contains(e.about, "404") {
-			get["responses"].(object)["404"] = failed("there is no such thing")
+			responses["404"] = failed("there is no such thing")
 		}
-		paths["/api/v1/"+e.path] = object{"get": get}
+		method := "get"
+		if e.change {
+			method = "post"
+			op["description"] = "A browser sends csrf of whoami in the header " + access.CSRFHeader + "."
+			responses["409"] = failed("this program, as it is configured, cannot do it")
+		}
+		if e.body != nil {
+			op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": d.schema(reflect.TypeOf(e.body))}}}
+			responses["400"], responses["507"] = failed("the body is wrong"), failed("it cannot be recorded, and is not done")
+		}
+		paths["/api/v1/"+e.path] = object{method: op}
 	}
 	return object{
 		"openapi": "3.1.0",
 		"info": object{"title": "hopscope", "version": "1", "license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
-			"description": "What a collector, or the console of a fleet, shows. All of it is read-only. Times are milliseconds since 1970, latencies nanoseconds, queues bytes, utilisation a ratio. A value that was not reported is null."},
-		"servers":  []object{{"url": "/"}},
-		"security": []object{{"bearer": []string{}}, {"cookie": []string{}}, {}},
-		"paths":    paths,
+			"description": "What a collector, or the console of a fleet, shows. What changes something is asked by POST. Times are milliseconds since 1970, latencies nanoseconds, queues bytes, utilisation a ratio. A value that was not reported is null."},
+		"servers": []object{{"url": "/"}},
+		"paths":   paths,
 		"components": object{"schemas": d.types, "securitySchemes": object{
-			"bearer": object{"type": "http", "scheme": "bearer", "description": "the text of web.token_file, where there is one"},
-			"cookie": object{"type": "apiKey", "in": "cookie", "name": cookieName, "description": "set by /login"},
+			"bearer":  object{"type": "http", "scheme": "bearer", "description": "a token by role, or the text of web.token_file, which has the role admin"},
+			"session": object{"type": "apiKey", "in": "cookie", "name": access.CookieName, "description": "set by /login"},
+			"proxy":   object{"type": "apiKey", "in": "header", "name": "X-Forwarded-User", "description": "the header of web.access.user_header, from a trusted proxy alone"},
 		}},
 	}
 }
@@ -330,22 +347,26 @@ func TestOpenAPI(t *testing.T) {
 func apiMarkdown(t *testing.T, doc []byte) string {
 	var api struct {
 		Info  struct{ Description string }
-		Paths map[string]struct {
-			Get struct {
-				Summary    string
-				Parameters []struct {
-					Name, Description string
-					Required          bool
-					Schema            struct {
-						Type             string
-						Minimum, Maximum *int64
-						Enum             []string
-					}
+		Paths map[string]map[string]struct {
+			Summary     string
+			Role        string `json:"x-role"`
+			RequestBody struct {
+				Content map[string]struct {
+					Schema map[string]any
 				}
-				Responses map[string]struct {
-					Content map[string]struct {
-						Schema map[string]any
-					}
+			}
+			Parameters []struct {
+				Name, Description string
+				Required          bool
+				Schema            struct {
+					Type             string
+					Minimum, Maximum *int64
+					Enum             []string
+				}
+			}
+			Responses map[string]struct {
+				Content map[string]struct {
+					Schema map[string]any
 				}
 			}
 		}
@@ -362,12 +383,19 @@ func apiMarkdown(t *testing.T, doc []byte) string {
 	}
 	var b strings.Builder
 	b.WriteString("# The API\n\n" + api.Info.Description + "\n\n" +
-		"Every path begins with `/api/v1/`; without `v1/` it is the newest version. `/api/openapi.json` has this page for programs, as OpenAPI 3.1. Where `web.token_file` is set, each request has\n" +
-		"the header `Authorization: Bearer TOKEN`. What cannot be answered has a status of 400 and above, and `{\"error\": …}` with the reason. This page is written from the code.\n\n## Paths\n")
+		"Every path begins with `/api/v1/`; without `v1/` it is the newest version. `/api/openapi.json` has this page for programs, as OpenAPI 3.1. Where [a login](access.md) is configured, each request has\n" +
+		"the header `Authorization: Bearer TOKEN`; what needs no other role needs `viewer`. What cannot be answered has a status of 400 and above, and `{\"error\": …}` with the reason. This page is written from the code.\n\n## Paths\n")
 	for i := range endpoints {
 		p := "/api/v1/" + endpoints[i].path
-		get := api.Paths[p].Get
-		fmt.Fprintf(&b, "\n### `GET %s`\n\n%s.\n", p, upper(get.Summary))
+		method := "get"
+		if endpoints[i].change {
+			method = "post"
+		}
+		get := api.Paths[p][method]
+		fmt.Fprintf(&b, "\n### `%s %s`\n\n%s.%s\n", strings.ToUpper(method), p, upper(get.Summary), roleText(get.Role))
+		for _, c := range get.RequestBody.Content {
+			fmt.Fprintf(&b, "\nBody: %s.\n", kindOf(c.Schema))
+		}
 		if len(get.Parameters) > 0 {
 			b.WriteString("\n| parameter | |\n| --- | --- |\n")
 		}
@@ -468,6 +496,14 @@ func kindOf(s map[string]any) string {
 	return ""
 }
 
+// roleText says which role an endpoint needs, where that is not the first one.
+func roleText(role string) string {
+	if role == access.Viewer.String() {
+		return ""
+	}
+	return " Needs the role `" + role + "`."
+}
+
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // TestAnswersHold asks every endpoint of a collector, and of the console of a fleet, and holds the answer against the
@@ -488,7 +524,7 @@ func TestAnswersHold(t *testing.T) {
 	for name, srv := range openAPIServers(t) {
 		for i := range endpoints {
 			e := &endpoints[i]
-			if e.answer == nil {
+			if e.answer == nil || e.change { // changes have tests of their own
 				continue
 			}
 			target := "/api/v1/" + e.path + "?" + asked[e.path]

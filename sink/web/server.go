@@ -18,8 +18,10 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/web/access"
 	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
+	"github.com/hopscope/hopscope/sink/web/operate"
 )
 
 // Deps holds the sources of the values that the page shows and does not compute itself. All functions are called from
@@ -45,6 +47,10 @@ type Deps struct {
 	Loop func() *atlas.LoopView
 
 	Metrics, Health, Ready http.Handler // at /metrics, /healthz, /readyz; nil answers 404
+
+	Rules   string                            // file of acknowledgements and mutes; "" where this program sends no alerts
+	Command operate.Command                   // commands the control of probes; nil where none can be reached
+	Warn    func(message string, args ...any) // writes a line of the log; nil writes none
 }
 
 // Status is the collector's account of itself.
@@ -84,9 +90,7 @@ type Stats struct {
 	seriesEvicted   uint64
 	findingsEvicted uint64
 
-	Requests       uint64
-	HostsRefused   uint64 // by the check against DNS rebinding
-	Unauthorized   uint64 // without the token, or with a wrong one
+	access.Stats          // of the gate
 	streams        int    // event streams that are open
 	StreamsRefused uint64 // because too many were open
 	StreamsDropped uint64 // because the client was too slow
@@ -98,7 +102,8 @@ type Stats struct {
 type Server struct {
 	cfg         Config
 	deps        Deps
-	gate        *gate
+	gate        *access.Gate
+	desk        operate.Desk
 	assets      assets
 	tls         *tls.Config
 	history     *history
@@ -115,7 +120,7 @@ type Server struct {
 	started     atomic.Bool
 
 	counters struct {
-		requests, hostsRefused, unauthorized, streamsRefused, streamsDropped, serverErrors, connectionsClosed, busy atomic.Uint64
+		streamsRefused, streamsDropped, serverErrors, connectionsClosed, busy atomic.Uint64
 	}
 }
 
@@ -146,7 +151,6 @@ func New(cfg Config, deps Deps) (*Server, error) {
 			return nil, fmt.Errorf("web: %w", err)
 		}
 	}
-	s.gate = newGate(&cfg, token)
 	if cfg.TLSCertFile != "" {
 		cert, err := tls.LoadX509KeyPair(cfg.TLSCertFile, cfg.TLSKeyFile)
 		if err != nil {
@@ -157,7 +161,13 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	if s.assets, err = loadAssets(); err != nil {
 		return nil, fmt.Errorf("web: %w", err)
 	}
-	s.handler = s.guard(s.routes())
+	if s.gate, err = access.Open(access.Options{
+		Config: cfg.Access, Token: token, TLS: s.tls != nil, Base: cfg.BasePath, Hosts: cfg.AllowedHosts, Public: public, Post: posts, LoginPage: s.serveLoginPage, Warn: deps.Warn,
+	}); err != nil {
+		return nil, fmt.Errorf("web: access: %w", err)
+	}
+	s.desk = operate.Desk{Gate: s.gate, Rules: deps.Rules, Open: s.openFindings, Command: deps.Command}
+	s.handler = s.gate.Guard(s.routes())
 	return s, nil
 }
 
@@ -226,7 +236,7 @@ func (s *Server) URL() string {
 	if s.listener != nil {
 		addr = s.listener.Addr().String()
 	}
-	return scheme + "://" + addr + "/"
+	return scheme + "://" + addr + s.cfg.BasePath + "/"
 }
 
 // Serve answers requests until ctx ends. It then ends event streams and waits for the open requests, at most the
@@ -256,6 +266,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	var wg sync.WaitGroup
 	wg.Go(s.publishUpdates)
+	gate, closeGate := context.WithCancel(context.Background()) // which ends after the requests
+	gated := make(chan struct{})
+	go func() { defer close(gated); s.gate.Run(gate) }()
 	failed := make(chan error, 1)
 	wg.Go(func() { failed <- srv.Serve(l) })
 	var err error
@@ -270,6 +283,8 @@ func (s *Server) Serve(ctx context.Context) error {
 		_ = srv.Close() // the requests still under way have had their time
 	}
 	wg.Wait()
+	closeGate()
+	<-gated
 	if err != nil {
 		return fmt.Errorf("web: %w", err)
 	}
@@ -351,6 +366,7 @@ func (s *Server) Limits() []sink.Limit {
 		{Setting: "web.max_flows", N: flows, What: "rows of flows are not on the page, because it has no place for more flows"},
 		{Setting: "web.max_exporters", N: exporters, What: "rows of exporters are not on the page, because it has no place for more exporters"},
 		{Setting: "web.max_findings", N: open, What: "findings left the page while they were open, because it has no place for more"},
+		{Setting: "web.access.max_sessions", N: s.gate.Stats().Evicted, What: "sessions of the page ended early, because it has no place for more"},
 		{Setting: "web.max_streams", N: s.counters.streamsRefused.Load(), What: "pages were not kept up to date, because too many are open"},
 		{Setting: "web.max_connections", N: s.counters.connectionsClosed.Load(), What: "connections to the page that asked nothing were closed to make room for others"},
 		{Setting: "web.max_connections", N: s.counters.busy.Load(), What: "requests to the page were sent back, because all connections were being answered"},
@@ -370,7 +386,7 @@ func (s *Server) Stats() Stats {
 	s.findings.mu.RLock()
 	st.findingsEvicted = s.findings.evicted
 	s.findings.mu.RUnlock()
-	st.Requests, st.HostsRefused, st.Unauthorized = s.counters.requests.Load(), s.counters.hostsRefused.Load(), s.counters.unauthorized.Load()
+	st.Stats = s.gate.Stats()
 	st.streams, st.StreamsRefused, st.StreamsDropped = len(s.streamSlots), s.counters.streamsRefused.Load(), s.counters.streamsDropped.Load()
 	st.connsClosed = s.counters.connectionsClosed.Load()
 	st.ServerErrors = s.counters.serverErrors.Load()

@@ -60,6 +60,11 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 			}
 			return
 		}
+		if !s.gate.Still(r) {
+			out.event("bye", "", nil)
+			_ = out.flush() // the client may be gone, and this stream ends anyway
+			return
+		}
 		cursor = next
 		select {
 		case <-r.Context().Done():

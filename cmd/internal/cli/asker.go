@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -57,6 +58,30 @@ func (a *Asker) Get(ctx context.Context, path string, v any, out io.Writer) erro
 	if err != nil {
 		return err
 	}
+	return a.decode(body, v, out)
+}
+
+// Post requests a change with a body in JSON, and reads the answer as [Asker.Get] does.
+func (a *Asker) Post(ctx context.Context, path string, body, v any, out io.Writer) error {
+	if err := CheckFormat(a.Format); err != nil {
+		return err
+	}
+	if err := CheckURL(cmp.Or(a.Flag, "url"), a.URL); err != nil {
+		return err
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	answer, err := a.send(ctx, http.MethodPost, path, text)
+	if err != nil {
+		return err
+	}
+	return a.decode(answer, v, out)
+}
+
+// decode reads an answer into v, or copies it to out where JSON was asked for.
+func (a *Asker) decode(body []byte, v any, out io.Writer) error {
 	if a.Format == "json" {
 		_, err := fmt.Fprintf(out, "%s\n", strings.TrimSpace(string(body)))
 		return err
@@ -76,11 +101,19 @@ func (a *Asker) Into(ctx context.Context, path string, v any) error {
 
 // get requests path and returns the body of the answer.
 func (a *Asker) get(ctx context.Context, path string) ([]byte, error) {
+	return a.send(ctx, http.MethodGet, path, nil)
+}
+
+// send sends a request, and returns the body of the answer.
+func (a *Asker) send(ctx context.Context, method, path string, text []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(a.URL, "/")+path, nil)
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(a.URL, "/")+path, bytes.NewReader(text))
 	if err != nil {
 		return nil, err
+	}
+	if text != nil {
+		req.Header.Set("Content-Type", "application/json")
 	}
 	if a.TokenFile != "" {
 		token, err := ReadFile(a.TokenFile, MaxToken)

@@ -55,17 +55,26 @@ var findingID = regexp.MustCompile(`^[0-9a-f]{16}$`)
 // finding, for which the page is asked, or already the name of an alert.
 func (get Get) Alert(ctx context.Context, id string) (string, error) {
 	if !findingID.MatchString(id) {
-		f, err := parseAlert(id)
-		return notify.Key(&f), err
+		return AlertOf(nil, id)
 	}
-	open, f, err := get.finding(ctx, id)
+	open, _, err := get.finding(ctx, id)
 	if err != nil {
 		return "", err
 	}
-	if i := slices.IndexFunc(open, func(x Finding) bool { return x.ID == f.ID }); i >= 0 {
-		f = &open[leads(open)[i]]
+	return AlertOf(open, id)
+}
+
+// AlertOf is [Get.Alert] among the open findings in a list.
+func AlertOf(open []Finding, id string) (string, error) {
+	if !findingID.MatchString(id) {
+		f, err := parseAlert(id)
+		return notify.Key(&f), err
 	}
-	x, err := f.Finding()
+	i := slices.IndexFunc(open, func(x Finding) bool { return x.ID == id })
+	if i < 0 {
+		return "", wrong("no finding %s is open", id)
+	}
+	x, err := open[leads(open)[i]].Finding()
 	return notify.Key(&x), err
 }
 

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/sink/web"
+	"github.com/hopscope/hopscope/sink/web/operate"
+)
+
+// warner returns the function by which the page warns; nil without a log.
+func warner(log *slog.Logger) func(string, ...any) {
+	if log == nil {
+		return nil
+	}
+	return log.Warn
+}
+
+// commandOf returns the function by which the page commands the control of probes at an address; nil for none.
+func commandOf(at string) operate.Command {
+	if at == "" {
+		return nil
+	}
+	return func(ctx context.Context, verb string, epoch uint32, author string) error {
+		path := "/" + verb
+		if epoch > 0 {
+			path += fmt.Sprintf("?epoch=%d", epoch)
+		}
+		body, err := loop.AskAdminAs(ctx, at, http.MethodPost, path, author)
+		if errors.Is(err, loop.ErrNoAnswer) {
+			return fmt.Errorf("no control answers at %s, which web.control names", at)
+		}
+		if err != nil {
+			return err
+		}
+		var reply loop.Reply
+		if err := json.Unmarshal(body, &reply); err != nil {
+			return fmt.Errorf("%s does not answer as a control does: %w", at, err)
+		}
+		if !reply.Obeyed {
+			return errors.New(printable(reply.Error, false))
+		}
+		return nil
+	}
+}
+
+// pageMetric is a metric of the page, with its value.
+type pageMetric struct {
+	collector.Metric
+	value func(*web.Stats) uint64
+}
+
+// pageMetrics are those of the page of a collector, a consumer or a console.
+var pageMetrics = []pageMetric{
+	{collector.Metric{Name: "hopscope_page_unauthorized_total", Kind: collector.Counter, Help: "Requests without a login, or with a wrong one."}, func(s *web.Stats) uint64 { return s.Unauthorized }},
+	{collector.Metric{Name: "hopscope_page_forbidden_total", Kind: collector.Counter, Help: "Requests that their role did not allow."}, func(s *web.Stats) uint64 { return s.Forbidden }},
+	{collector.Metric{Name: "hopscope_page_hosts_refused_total", Kind: collector.Counter, Help: "Requests by a host name that is not allowed (DNS rebinding)."}, func(s *web.Stats) uint64 { return s.HostsRefused }},
+	{collector.Metric{Name: "hopscope_page_cross_site_total", Kind: collector.Counter, Help: "Changes that were refused, because a page of another site may have asked for them."}, func(s *web.Stats) uint64 { return s.CrossSite }},
+	{collector.Metric{Name: "hopscope_page_headers_ignored_total", Kind: collector.Counter, Help: "Requests with headers of a proxy, from addresses that web.access.trusted_proxies does not have."}, func(s *web.Stats) uint64 { return s.Ignored }},
+	{collector.Metric{Name: "hopscope_page_address_tokens_total", Kind: collector.Counter, Help: "Tokens that came in an address, where they do not belong."}, func(s *web.Stats) uint64 { return s.AddressTokens }},
+	{collector.Metric{Name: "hopscope_page_logins_total", Kind: collector.Counter, Help: "Logins that began a session."}, func(s *web.Stats) uint64 { return s.Logins }},
+	{collector.Metric{Name: "hopscope_page_wrong_logins_total", Kind: collector.Counter, Help: "Wrong tokens."}, func(s *web.Stats) uint64 { return s.WrongLogins }},
+	{collector.Metric{Name: "hopscope_page_slowed_logins_total", Kind: collector.Counter, Help: "Logins that had to wait, because too many wrong ones came from their address."}, func(s *web.Stats) uint64 { return s.Slowed }},
+	{collector.Metric{Name: "hopscope_page_sessions", Kind: collector.Gauge, Help: "Sessions of browsers that are open."}, func(s *web.Stats) uint64 { return uint64(s.Sessions) }},
+	{collector.Metric{Name: "hopscope_page_sessions_expired_total", Kind: collector.Counter, Help: "Sessions that ended by their time."}, func(s *web.Stats) uint64 { return s.Expired }},
+	{collector.Metric{Name: "hopscope_page_tokens", Kind: collector.Gauge, Help: "Tokens by role."}, func(s *web.Stats) uint64 { return uint64(s.Tokens) }},
+	{collector.Metric{Name: "hopscope_page_changes_total", Kind: collector.Counter, Help: "Changes that were made and recorded."}, func(s *web.Stats) uint64 { return s.Changes }},
+	{collector.Metric{Name: "hopscope_page_changes_unrecorded_total", Kind: collector.Counter, Help: "Changes that were refused because they could not be recorded, and failures of changes that are not recorded."}, func(s *web.Stats) uint64 { return s.Unrecorded }},
+	{collector.Metric{Name: "hopscope_page_changes_damaged_lines", Kind: collector.Gauge, Help: "Lines of the log of changes that could not be read at the start."}, func(s *web.Stats) uint64 { return s.OddLines }},
+}
+
+// pageCollector reads them.
+type pageCollector struct{ page *web.Server }
+
+// Describe implements prometheus.Collector.
+func (c pageCollector) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, out) }
+
+// Collect implements prometheus.Collector.
+func (c pageCollector) Collect(out chan<- prometheus.Metric) {
+	s := c.page.Stats()
+	for _, m := range pageMetrics {
+		kind := prometheus.CounterValue
+		if m.Kind == collector.Gauge {
+			kind = prometheus.GaugeValue
+		}
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc(m.Name, m.Help, nil, nil), kind, float64(m.value(&s)))
+	}
+}
