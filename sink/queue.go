@@ -13,9 +13,9 @@ import (
 
 // QueueConfig bounds a queue and its patience.
 type QueueConfig struct {
-	MaxBytes   int           `yaml:"max_bytes" doc:"Most memory of waiting batches, in their encoded form." range:"65536..17179869184"`
+	MaxBytes   int           `yaml:"max_bytes" doc:"Most memory of waiting batches, encoded." range:"65536..17179869184"`
 	MaxBatches int           `yaml:"max_batches" doc:"Most waiting batches." range:"1..1000000"`
-	RetryMin   time.Duration `yaml:"retry_min" doc:"Upper bound of the random wait after the first failed write; it doubles with each further one." range:"1ms..1h"`
+	RetryMin   time.Duration `yaml:"retry_min" doc:"Bound of the random wait after a failed write; it doubles each time." range:"1ms..1h"`
 	RetryMax   time.Duration `yaml:"retry_max" doc:"Where the doubling ends." range:"1ms..1h"`
 }
 

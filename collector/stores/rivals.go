@@ -12,7 +12,8 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Rivals are other runs that write to a store under the name of this instance. Points of the two replace each other.
+// Rivals are other runs that write to a store under the name of this instance. Points of the two replace each other. They do
+// not make a collector unready: its reports are received and stored, and without both collectors those of each would be lost.
 type Rivals struct {
 	instance, boot string
 	length         time.Duration // of a window

@@ -16,8 +16,8 @@ type Config struct {
 	MaxHops        int           `yaml:"max_hops" doc:"Hops (node and egress interface) of a window, and of a day (UTC); further ones are folded into other." range:"1..65535"`
 	TopFlows       int           `yaml:"top_flows" doc:"Busiest flows of a window that are reported and stored. At most half of them are probes of agents." range:"0..10000"`
 	DailyFlows     int           `yaml:"daily_flows" doc:"Flows a day (UTC) with own series, which a store indexes. Further ones are stored as the flow other." range:"0..10000000"`
-	MaxPathChanges int           `yaml:"max_path_changes" doc:"Path changes of a window in its list; further ones are counted." range:"0..1000000"`
-	MaxDrops       int           `yaml:"max_drops" doc:"Pairs of node and drop reason of a window in its list; drops of further ones are counted together." range:"1..1000000"`
+	MaxPathChanges int           `yaml:"max_path_changes" doc:"Path changes in the list of a window; further ones are counted." range:"0..1000000"`
+	MaxDrops       int           `yaml:"max_drops" doc:"Pairs of node and drop reason in the list of a window; drops of further ones are counted together." range:"1..1000000"`
 }
 
 // DefaultConfig keeps about 500 000 flows of five hops.

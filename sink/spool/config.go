@@ -8,10 +8,10 @@ import (
 
 // Config is the settings of the directory of the spool and of its bounds.
 type Config struct {
-	Dir          string        `yaml:"dir" doc:"Directory of the spool, created if missing; it belongs to one sink of one process."`
-	MaxBytes     int64         `yaml:"max_bytes" doc:"Most bytes on disk; beyond that the oldest segment is evicted." range:"65536..17592186044416"`
-	SegmentBytes int64         `yaml:"segment_bytes" doc:"Size of a segment: the unit of eviction, and the bound of a record." range:"4096..1073741824"`
-	Sync         string        `yaml:"sync" doc:"Sync of written records to disk: each (survives a crash of the machine, slow), interval, or never." oneof:"each|interval|never"`
+	Dir          string        `yaml:"dir" doc:"Directory, created if missing, for one sink of one process."`
+	MaxBytes     int64         `yaml:"max_bytes" doc:"Most bytes on disk; then the oldest segment is evicted." range:"65536..17592186044416"`
+	SegmentBytes int64         `yaml:"segment_bytes" doc:"Size of a segment, which is evicted whole and bounds a record." range:"4096..1073741824"`
+	Sync         string        `yaml:"sync" doc:"Sync to disk: each record (survives a crash of the machine, slow), interval, or never." oneof:"each|interval|never"`
 	SyncInterval time.Duration `yaml:"sync_interval" doc:"Longest time until a sync with sync: interval." range:"10ms..10m"`
 }
 
