@@ -14,7 +14,7 @@ LONGTIME ?= 1h
 TIMEOUT  ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross release install-test demo servers test race bench fuzz fuzz-long lint mutate web web-check influxdb influxdb2 kafka python browser promtool alertmanager namespaces tshark torture docs results papers proto check clean
+.PHONY: help build cross release install-test helm demo servers test race bench fuzz fuzz-long lint mutate web web-check influxdb influxdb2 kafka python browser promtool alertmanager namespaces tshark torture docs results papers proto check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -37,9 +37,12 @@ RELEASED ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,freebsd/amd64,free
 release: ## make what users download, in dist/: archives, packages, lists of parts (SBOM), sums
 	$(PURE) run ./internal/release -version '$(VERSION)' -systems '$(RELEASED)'
 
-install-test: ## install the packages in a bare Debian in a directory, run, upgrade and remove them; needs root
+install-test: helm ## install the packages in a bare Debian in a directory, run, upgrade and remove them, and render the chart; needs root
 	@.ci/debian.sh
-	$(PURE) test -tags install -vet=off -count=1 -timeout 1h -v -run TestInstall ./internal/release
+	$(PURE) test -tags install -vet=off -count=1 -timeout 1h -v -run 'TestInstall|TestHelm|TestManPages' ./internal/release ./cmd/hopscope
+
+helm: ## build Helm, which renders the chart in install-test (kept in .cache)
+	.ci/helm.sh
 
 demo: build ## start an emulated network, the collector and its page; no other service needed
 	$(BIN) demo

@@ -1,6 +1,6 @@
 # The part that the scripts of tools have in common which are built from their Go modules. It is read (with .) by a script that
-# has set name and version, and a function build that leaves the tool as a file of that name where it is called. The tool
-# comes to .cache/NAME/VERSION/NAME. One that is there already is kept.
+# has set name and version, and a function build that leaves the tool as a file of that name where it is called. The script may set
+# probe, by which the tool says its version. The tool comes to .cache/NAME/VERSION/NAME. One that is there already is kept.
 . "$(dirname "$0")/cache.sh"
 cache=$PWD/.cache/$name
 log() { printf '%s: %s\n' "$name" "$*" >&2; }
@@ -36,7 +36,7 @@ if [ $built -ne 0 ]; then
 	log "$version did not build"
 	exit 1
 fi
-"$work/$name" --version >&2
+"$work/$name" ${probe:---version} >&2
 mv "$work/$name" "$cache/$version/$name"
 chmod -R u+w "$work"
 rm -rf "$work"

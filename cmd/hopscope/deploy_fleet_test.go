@@ -153,6 +153,9 @@ func settingsFiles(t *testing.T) map[string]string {
 		if name := filepath.Base(path); name == "agent.yaml" || name == "control.yaml" {
 			continue // those of agent and control are of another kind; TestPages holds them
 		}
+		if strings.HasPrefix(path, filepath.Clean(helm)+string(filepath.Separator)) {
+			continue // values and templates; TestHelm holds them
+		}
 		text := readText(t, path)
 		var top map[string]any
 		if err := yaml.NewDecoder(strings.NewReader(text)).Decode(&top); err != nil {

@@ -1,5 +1,5 @@
 // Command release makes what users download, below dist: an archive for each system with the program, its manual, completions and
-// licences, a list of its parts (SBOM) beside it, packages for Linux, and the sums of all files.
+// licences, a list of its parts (SBOM) beside it, packages and an image for Linux, a chart of Helm, and the sums of all files.
 //
 //	go run ./internal/release -version 0.1.0 [-dist dist] [-systems linux/amd64,windows/amd64] [-packages=false]
 //
@@ -96,6 +96,9 @@ func (r *release) make() error {
 	}
 	if err := r.writeImage(programs); err != nil {
 		return fmt.Errorf("image: %w", err)
+	}
+	if err := r.writeChart(); err != nil {
+		return fmt.Errorf("chart: %w", err)
 	}
 	return r.writeSums()
 }

@@ -60,6 +60,9 @@ func TestRelease(t *testing.T) {
 			t.Errorf("the archive has no %s", name)
 		}
 	}
+	if chart := untar(t, made[0]["hopscope-"+version+".tgz"]); !strings.Contains(string(chart["hopscope/Chart.yaml"]), "\nversion: "+version+"\nappVersion: "+version+"\n") || len(chart["hopscope/templates/collector.yaml"]) == 0 {
+		t.Errorf("the chart is of\n%s", chart["hopscope/Chart.yaml"])
+	}
 	program := filepath.Join(t.TempDir(), "hopscope")
 	if err := os.WriteFile(program, files[base+"/hopscope"], 0o755); err != nil {
 		t.Fatal(err)
