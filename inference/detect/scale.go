@@ -84,6 +84,10 @@ func (sc *scale) stray(c float32, b *contrast, slowly bool) {
 // law is L^1.1 times the quantile. Their mean excesses are .145 and .256 times the quantile. So the power is shapeOf
 // times that part, a little more than 4.4, since both are estimates. The excesses of a slow mean are few and overlap,
 // so that their mean is too low. So its part is that of a normal law at least.
+//
+// Load near one comes about once a day to ports at .5 to .7 whose load varies, and exceeds this tail. Means that cut
+// single windows at three root mean squares leave 27 of 52 such findings. Then tails × 2 of 100 values are found in
+// 0.85, 0.56 and 0.29 of the episodes, so the means take windows whole.
 func (sc *scale) limit(cfg *Config, b *contrast, factor float32) float32 {
 	l := sc.least() * float32(math.Exp(float64(min(shapeOf*max(sc.part(), b.part), shapeMost)*cfg.reach)))
 	l *= l * factor
