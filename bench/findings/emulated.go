@@ -110,9 +110,16 @@ func (e *Emulation) happenings(c emu.Config) (all []*scenario.Happening, end tim
 // Run lets it happen.
 func (e *Emulation) Run(ctx context.Context) (*outcome, error) {
 	var j *judge
-	out, err := e.Windows(ctx, func(epoch int64, w *inference.Window) {
+	var network *emu.Network
+	observed, built := *e, e.Built
+	observed.Built = func(n *emu.Network, all []*scenario.Happening) {
+		if network = n; built != nil {
+			built(n, all)
+		}
+	}
+	out, err := observed.Windows(ctx, func(epoch int64, w *inference.Window) {
 		if j == nil {
-			j = newJudge(epoch)
+			j = newJudge(epoch, network)
 		}
 		j.window(w)
 	})
@@ -194,9 +201,9 @@ type judge struct {
 	order    []uint64
 }
 
-func newJudge(epoch int64) *judge {
+func newJudge(epoch int64, n *emu.Network) *judge {
 	a := analysis()
-	return &judge{epoch: epoch, rivals: newRivals(), detector: events.New(a.Events), last: map[uint64]inference.Finding{}}
+	return &judge{epoch: epoch, rivals: newRivals(n), detector: events.New(a.Events), last: map[uint64]inference.Finding{}}
 }
 
 func (j *judge) window(w *inference.Window) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/detect"
+	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
@@ -23,6 +24,14 @@ var Others = []detector{
 		return f
 	}},
 }
+
+// rivalNames are those of the others and of the detector that looks at pictures, in the order of their results.
+var rivalNames = func() (names []string) {
+	for i := range Others {
+		names = append(names, Others[i].Name)
+	}
+	return append(names, "picture")
+}()
 
 // queueFloor is the default of events.queue_floor_bytes.
 const queueFloor = 3000
@@ -41,13 +50,17 @@ type begun struct {
 
 // rivals are all of them.
 type rivals struct {
-	all  []rival
-	hops []inference.HopKey // that were seen, in order
+	all    []rival            // the last is the detector that looks at pictures
+	hops   []inference.HopKey // that were seen, in order
+	film   *film
+	kernel kernel
+	in     [][inputs]float64
 }
 
-func newRivals() *rivals {
-	r := &rivals{all: make([]rival, len(Others))}
-	for i := range r.all {
+func newRivals(n *emu.Network) *rivals {
+	r := &rivals{all: make([]rival, len(rivalNames)), film: newFilm(n), kernel: newKernel()}
+	r.in = make([][inputs]float64, len(r.film.cells))
+	for i := range Others {
 		r.all[i].watches = map[inference.HopKey]*[2]watch{}
 	}
 	return r
@@ -64,7 +77,11 @@ func (r *rivals) window(w *inference.Window) {
 			r.hops = slices.Insert(r.hops, at, h.HopKey)
 		}
 	}
-	for i := range r.all {
+	pictures := &r.all[len(Others)]
+	for _, hop := range r.film.watch(&r.kernel, w, r.in) {
+		pictures.begun = append(pictures.begun, begun{w.End, hop})
+	}
+	for i := range Others {
 		for _, k := range r.hops {
 			var values [2]detect.Window
 			if h := now[k]; h != nil {

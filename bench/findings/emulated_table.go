@@ -43,7 +43,7 @@ func (o *outcome) Add(tallies map[string]*tally, epoch int64) {
 		t := &o.Faults[i]
 		s := tallies[t.Name]
 		if s == nil {
-			s = &tally{Name: t.Name, wrong: map[string]int{}, Others: make([]versus, len(Others))}
+			s = &tally{Name: t.Name, wrong: map[string]int{}, Others: make([]versus, len(rivalNames))}
 			tallies[t.Name] = s
 		}
 		if t.Idle {
@@ -88,7 +88,7 @@ func (v *versus) add(o versus) {
 
 func runEmulated(ctx context.Context, out io.Writer, o options) error {
 	tallies := map[string]*tally{}
-	before, open, others := 0, 0, make([]int, len(Others))
+	before, open, others := 0, 0, make([]int, len(rivalNames))
 	for seed := range uint64(o.Seeds) {
 		e := NewEmulation(o.Seed + seed)
 		c, err := e.config()
@@ -112,13 +112,13 @@ func runEmulated(ctx context.Context, out io.Writer, o options) error {
 // printEmulated prints the table of the detectors, that of the causes of hopscope, and the findings without a fault.
 func printEmulated(out io.Writer, tallies map[string]*tally, seeds, before, open int, others []int) error {
 	fmt.Fprintf(out, "Faults of the emulated network, %d seeds: those during which something was found, those of which something named the element,\n"+
-		"and the number of findings that named something else. FANT's test and the former one judge hops one by one; ours are causes.\n\n", seeds)
+		"and the number of findings that named something else. FANT's test and the former one judge hops one by one, a convolution judges the picture of the network; ours are causes.\n\n", seeds)
 	if err := printVersus(out, tallies); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "\nFindings before the first fault:")
 	for d, n := range others {
-		fmt.Fprintf(out, " %s %d,", Others[d].Name, n)
+		fmt.Fprintf(out, " %s %d,", rivalNames[d], n)
 	}
 	fmt.Fprintf(out, " ours %d; of ours, open at the end: %d\n\n", before, open)
 	fmt.Fprint(out, "Causes: the share of faults whose element a cause names, the share of causes that name it, and the median of the delay.\n"+
@@ -128,9 +128,9 @@ func printEmulated(out io.Writer, tallies map[string]*tally, seeds, before, open
 
 func printVersus(out io.Writer, tallies map[string]*tally) error {
 	w := harness.Columns(out, 2, 0)
-	head, sums := "FAULT\tELEMENT\tHAPPENED", make([]versus, len(Others)+1)
-	for i := range Others {
-		head += "\t" + Others[i].Name
+	head, sums := "FAULT\tELEMENT\tHAPPENED", make([]versus, len(rivalNames)+1)
+	for _, name := range rivalNames {
+		head += "\t" + name
 	}
 	fmt.Fprintln(w, head+"\tours")
 	happened := 0

@@ -34,7 +34,7 @@ func TestQuietNetworkReportsNothing(t *testing.T) {
 		}
 		var a collector.Analysis
 		a.SetDefaults()
-		j := newJudge(p.epoch)
+		j := newJudge(p.epoch, n)
 		j.detector.Configure(a.Events)
 		for at := time.Duration(0); at < 25*time.Minute; at += time.Second {
 			n.Run(at+time.Second, p.datagram)

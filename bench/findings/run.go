@@ -37,6 +37,7 @@ var Parts = []part{
 	{Name: "ports", Doc: "ports whose load has a long memory: what is found, and what is false", Aside: true, Run: runPorts},
 	{Name: "emulated", Doc: "faults of an emulated network, and the causes that are named", Aside: true, Run: runEmulated},
 	{Name: "symptoms", Doc: "where the faults of an emulated network show", Aside: true, Run: runSymptoms},
+	{Name: "picture", Doc: "the kernel of the detector that looks at pictures of a network, learnt anew, as bench/findings/picture.json", Aside: true, Run: runPicture},
 	{Name: "ways", Doc: "how often an element that could explain a finding was its cause", Aside: true, Run: runWays},
 }
 
