@@ -178,7 +178,7 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"findings mute --kind drops --for 1h --until 2120-01-01T00:00:00Z", "findings mute --by x", "findings mute --note x",
 		"findings unmute", "findings unmute --element spine", "findings unmute --kind slow", "findings unmute --kind drops", "findings unmute --kind drops --file text",
 		"findings test", "findings test x", "findings test --config nowhere", "findings test --config bad.yaml",
-		"man", "man x", "man --dir=",
+		"man", "man x", "man --dir=", "version x",
 		"kafka nonsense", "kafka topics nonsense", "kafka topics check --config nowhere", "kafka topics check --format xml", "kafka topics create --config nowhere",
 		"kafka topics create --format xml",
 		"spool nonsense",

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -68,6 +69,7 @@ func TestExitStatus(t *testing.T) {
 	}{
 		{"", 0, []string{"Usage:", "demo"}},
 		{"--version", 0, []string{"hopscope version"}},
+		{"version", 0, []string{"hopscope ", " (go1", runtime.GOOS + "/" + runtime.GOARCH + ")"}},
 		{"completion bash", 0, []string{"bash completion", " __complete "}},
 		{"completion zsh", 0, []string{"#compdef hopscope", " __complete "}},
 		{"completion fish", 0, []string{"fish completion", " __complete "}},

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -172,16 +171,4 @@ func Interruptible(run Run, orderly func(context.Context) bool) Run {
 		}
 		return errInterrupted
 	}
-}
-
-// Version is the release that the linker set, or else the version in Go's build information.
-func Version(release string) string {
-	if release != "" {
-		return release
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	return info.Main.Version
 }
