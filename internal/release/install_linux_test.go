@@ -55,6 +55,18 @@ func makePackages(t *testing.T) (p packages) {
 		if err := r.writePackages(b); err != nil {
 			t.Fatal(err)
 		}
+		if i > 0 { // the same bytes, again
+			again := r
+			again.dist = t.TempDir()
+			if err := again.writePackages(b); err != nil {
+				t.Fatal(err)
+			}
+			for name, first := range read(t, r.dist) {
+				if !bytes.Equal(first, read(t, again.dist)[name]) {
+					t.Errorf("%s has other bytes when it is made again", name)
+				}
+			}
+		}
 		for ending, into := range map[string]*string{".deb": &p.deb[i], ".rpm": &p.rpm[i]} {
 			made, err := filepath.Glob(filepath.Join(r.dist, "*"+ending))
 			if err != nil || len(made) != 1 {
@@ -259,7 +271,7 @@ func (m *machine) live(p packages, l life) {
 		}
 	}
 	for _, file := range []string{
-		"/usr/lib/sysctl.d/90-hopscope.conf", "/usr/share/man/man1/hopscope-plan-cover.1.gz", "/usr/share/bash-completion/completions/hopscope",
+		"/usr/lib/sysctl.d/30-hopscope.conf", "/usr/share/man/man1/hopscope-plan-cover.1.gz", "/usr/share/bash-completion/completions/hopscope",
 		"/usr/share/fish/vendor_completions.d/hopscope.fish", "/usr/share/doc/hopscope/copyright", "/usr/share/doc/hopscope/examples/hopscope.yaml",
 	} {
 		if !m.has(file) {
@@ -305,7 +317,7 @@ func (m *machine) live(p packages, l life) {
 	}
 
 	l.remove()
-	for _, gone := range []string{"/usr/bin/hopscope", "/usr/lib/systemd/system/hopscope.service", "/usr/lib/sysctl.d/90-hopscope.conf", "/usr/share/man/man1/hopscope.1.gz"} {
+	for _, gone := range []string{"/usr/bin/hopscope", "/usr/lib/systemd/system/hopscope.service", "/usr/lib/sysctl.d/30-hopscope.conf", "/usr/share/man/man1/hopscope.1.gz"} {
 		if m.has(gone) {
 			m.t.Errorf("the removal left %s", gone)
 		}
