@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"runtime"
 	"strings"
 	"time"
 
@@ -72,6 +73,10 @@ func (p *Program) Answer(ctx context.Context, question any) (answer []byte, took
 	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(append(in, '\n')), out, complaints
 	c.WaitDelay = time.Second / 2 // of children that keep the pipes open: an interrupted command has a second to end
 	group(c)
+	// The program's parent is a thread, for the signal that ends it when that ends.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	endWithParent(c)
 	start := time.Now()
 	if err := c.Start(); err != nil {
 		if ctx.Err() != nil { // the time was over before the program ran

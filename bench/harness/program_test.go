@@ -66,6 +66,19 @@ func TestMain(m *testing.M) {
 			all = append(all, b)
 		}
 		fmt.Println("{}", len(all))
+	case "lasting":
+		name := os.Getenv("HOPSCOPE_PID")
+		if os.WriteFile(name+".new", []byte(strconv.Itoa(os.Getpid())), 0o600) != nil || os.Rename(name+".new", name) != nil {
+			os.Exit(1)
+		}
+		select {}
+	case "bench": // that is killed
+		os.Setenv("HOPSCOPE_FOREIGN", "lasting")
+		p, err := NewProgram(os.Args[0], time.Hour)
+		if err != nil {
+			os.Exit(1)
+		}
+		p.Answer(context.Background(), 1)
 	case "parent": // its child goes on, and has its own output
 		c := exec.Command(os.Args[0])
 		c.Env = append(os.Environ(), "HOPSCOPE_FOREIGN=hang")
