@@ -180,8 +180,8 @@ func NoFigures() (f Figures) {
 	return f
 }
 
-// figuresOf are the figures of a hop of a window.
-func figuresOf(s *inference.HopStats) Figures {
+// FiguresOf are the figures of a hop of a window.
+func FiguresOf(s *inference.HopStats) Figures {
 	f := NoFigures()
 	f[Records] = float32(s.Count)
 	if l := &s.Latency; l.Count > 0 {

@@ -55,7 +55,7 @@ func (c *Columns) Gaps() (n int) {
 }
 
 // ErrRange is the error of a range that no history can have.
-var ErrRange = errors.New("from is not before to")
+var ErrRange = errors.New("from and to: the range is empty")
 
 // columns chooses the finest step for which there are not too many columns, and whose records go back as far as any do.
 func (s *Store) columns(from, to int64) (c Columns, t int, err error) {
@@ -76,7 +76,7 @@ func (s *Store) columns(from, to int64) (c Columns, t int, err error) {
 	}
 	n := (c.To - c.From) / int64(c.Step)
 	if n > mostColumns {
-		return c, t, fmt.Errorf("the range has %d days, more than %d", n, mostColumns)
+		return c, t, fmt.Errorf("%w, or too long: it has %d days, more than %d", ErrRange, n, mostColumns)
 	}
 	c.Oldest, c.Windows, c.Reports = oldest, make([]uint32, n), make([]uint64, n)
 	return c, t, nil
@@ -236,6 +236,18 @@ func (s *Store) Happened(ctx context.Context, from, to int64) (h Happened, c Col
 	return h, c, err
 }
 
+// After returns the ids of findings that began, changed or ended after a time, which is the end of a column.
+func (s *Store) After(ctx context.Context, from int64) (ids []uint64, err error) {
+	err = s.ask(ctx, func(r *reader) error {
+		later, err := r.events(s.locked(len(steps)-1, from, s.until()), nil)
+		for i := range later.Findings {
+			ids = append(ids, later.Findings[i].ID)
+		}
+		return err
+	})
+	return ids, err
+}
+
 // reader reads records. It keeps the last file open, since records that follow each other are mostly in one.
 type reader struct {
 	ctx     context.Context
@@ -335,7 +347,7 @@ func (r *reader) figures(t int, from, to int64, each func(inference.HopKey, *Fig
 		}
 		for x := range sum.AllHops() {
 			stats := x.Stats()
-			f := figuresOf(&stats)
+			f := FiguresOf(&stats)
 			each(x.HopKey, &f)
 		}
 		return list, nil

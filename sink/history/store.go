@@ -265,7 +265,7 @@ func (s *Store) Stats() Stats {
 		st.Bytes += k.bytes
 		st.Records[t] = len(k.records)
 		if n := len(k.records); n > 0 {
-			if first := k.records[0].bucket; st.Oldest == 0 || first < st.Oldest {
+			if first := max(k.records[0].start, 1); st.Oldest == 0 || first < st.Oldest {
 				st.Oldest = first
 			}
 			st.Newest = max(st.Newest, k.records[n-1].end)
@@ -381,7 +381,7 @@ func (s *Store) encode(h *head, p *window.Partial, e *events) ([]byte, error) {
 	var table []byte
 	for x := range p.AllHops() {
 		stats := x.Stats()
-		f := figuresOf(&stats)
+		f := FiguresOf(&stats)
 		table = appendRow(table, x.HopKey, &f)
 	}
 	happened, err := jsonOf(e)

@@ -160,7 +160,7 @@ func TestQuantilesOfRollUps(t *testing.T) {
 			t.Fatalf("hour %d: %v, %d windows, %d gaps", h, err, c.Merged(), c.Gaps())
 		}
 		for i := range w.Hops {
-			f, list := figuresOf(&w.Hops[i]), exact[from/steps[2].length][w.Hops[i].HopKey]
+			f, list := FiguresOf(&w.Hops[i]), exact[from/steps[2].length][w.Hops[i].HopKey]
 			check(w.Hops[i].HopKey, &f, list)
 			day[w.Hops[i].HopKey] = append(day[w.Hops[i].HopKey], list...)
 		}
@@ -170,7 +170,7 @@ func TestQuantilesOfRollUps(t *testing.T) {
 		t.Fatalf("day: %v, %d windows", err, c.Merged())
 	}
 	for i := range w.Hops {
-		f := figuresOf(&w.Hops[i])
+		f := FiguresOf(&w.Hops[i])
 		check(w.Hops[i].HopKey, &f, day[w.Hops[i].HopKey])
 	}
 	// The columns of hours are stored; the last two hours of the day after are finer records.
@@ -581,6 +581,11 @@ func TestRanges(t *testing.T) {
 		if err != nil || got.Step != c.step || got.From > noon+1 || got.To < noon+1+int64(c.length) {
 			t.Errorf("%v: a step of %v from %d to %d (%v)", c.length, got.Step, got.From, got.To, err)
 		}
+	}
+	minutesOf(t, s, noon+20*3600*second, 1) // a day begins, whose record is from its first minute on
+	minutesOf(t, s, noon+40*3600*second, 1)
+	if got, _, err := s.columns(noon-5*86400*second, noon+2*86400*second); err != nil || got.Step != time.Hour || got.Oldest != noon+50*second {
+		t.Errorf("a week that begins before the history: a step of %v, oldest %d (%v)", got.Step, got.Oldest, err)
 	}
 	for _, c := range [][2]int64{{5, 5}, {6, 5}, {-1, 5}, {0, math.MaxInt64}} {
 		if _, _, err := s.columns(c[0], c[1]); !errors.Is(err, ErrRange) {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"github.com/hopscope/hopscope/sink/web/access"
 	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
+	"github.com/hopscope/hopscope/sink/web/past"
 )
 
 // routes maps every path. Answers are JSON; times are milliseconds since 1970, latencies nanoseconds, queues bytes, utilisation a
@@ -137,6 +139,11 @@ func (s *Server) countFindings() ask.FindingCount {
 	return c
 }
 
+// servePast answers a request with a range of time out of the history on disk, and reports whether it had one.
+func (s *Server) servePast(w http.ResponseWriter, r *http.Request, answer func(context.Context, past.Range) (any, error)) bool {
+	return s.deps.Past.Serve(r, func(v any) { s.answerPacked(w, r, v) }, func(status int, text string) { problem(w, status, text) }, answer)
+}
+
 // statusAnswer is the account of a collector or a console of itself.
 type statusAnswer struct {
 	Version          string           `json:"version"`
@@ -153,6 +160,7 @@ type statusAnswer struct {
 	Findings         ask.FindingCount `json:"findings"`
 	Judged           *ask.Judged      `json:"judged,omitempty"` // absent where the detectors are elsewhere
 	Fleet            *fleetSummary    `json:"fleet,omitempty"`  // absent at one collector
+	History          ask.History      `json:"history"`          // on disk
 }
 
 func (s *Server) serveStatus(w http.ResponseWriter, _ *http.Request) {
@@ -171,19 +179,26 @@ func (s *Server) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	}
 	s.answer(w, statusAnswer{
 		st.Version, time.Now().UnixMilli(), st.Start.UnixMilli(), st.Window.Milliseconds(), atlas.Finite(st.ReportsPerSecond),
-		st.Sources, st.Settings, windows, s.cfg.HistoryWindows, kept, refused, s.countFindings(), ask.NewJudged(st.Coverage), st.Fleet.summary(),
+		st.Sources, st.Settings, windows, s.cfg.HistoryWindows, kept, refused, s.countFindings(), ask.NewJudged(st.Coverage), st.Fleet.summary(), s.deps.Past.State(),
 	})
 }
 
 // findingList holds findings as they are at present.
 type findingList struct {
-	Ended []ask.Finding `json:"ended"` // the latest first
-	Open  []ask.Finding `json:"open"`  // the most severe first
+	Ended []ask.Finding `json:"ended"`           // the latest first
+	Open  []ask.Finding `json:"open"`            // the most severe first
+	Range *ask.Range    `json:"range,omitempty"` // of an answer out of the history, which has them as they were at its end
 }
 
-func (s *Server) serveFindings(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) serveFindings(w http.ResponseWriter, r *http.Request) {
+	if s.servePast(w, r, func(ctx context.Context, t past.Range) (any, error) {
+		open, ended, about, err := s.deps.Past.Findings(ctx, t, s.findings.isOpen)
+		return findingList{ask.NewFindings(ended, s.names()), ask.NewFindings(open, s.names()), about}, err
+	}) {
+		return
+	}
 	open, ended := s.findings.list()
-	s.answer(w, findingList{ask.NewFindings(ended, s.names()), ask.NewFindings(open, s.names())})
+	s.answer(w, findingList{ask.NewFindings(ended, s.names()), ask.NewFindings(open, s.names()), nil})
 }
 
 // ledgerEvent holds the values that change every second.
@@ -193,18 +208,27 @@ type ledgerEvent struct {
 	Balances         []sink.Balance `json:"balances"`
 	Problems         []string       `json:"problems,omitempty"` // of sources and stores
 	LeftOut          []string       `json:"left_out,omitempty"` // by limits of the settings, those of the page behind the others
+	Range            *ask.Range     `json:"range,omitempty"`    // of an answer out of the history, which has what was counted in that time
 }
 
 func (s *Server) ledger() ledgerEvent {
 	st := s.deps.Status()
-	e := ledgerEvent{time.Now().UnixMilli(), atlas.Finite(st.ReportsPerSecond), s.deps.Ledger(), st.Problems, append(slices.Clip(st.LeftOut), s.LeftOut()...)}
+	e := ledgerEvent{time.Now().UnixMilli(), atlas.Finite(st.ReportsPerSecond), s.deps.Ledger(), st.Problems, append(slices.Clip(st.LeftOut), s.LeftOut()...), nil}
 	if e.Balances == nil {
 		e.Balances = []sink.Balance{}
 	}
 	return e
 }
 
-func (s *Server) serveLedger(w http.ResponseWriter, _ *http.Request) { s.answer(w, s.ledger()) }
+func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request) {
+	if s.servePast(w, r, func(ctx context.Context, t past.Range) (any, error) {
+		list, about, err := s.deps.Past.Ledger(ctx, t)
+		return ledgerEvent{NowMS: time.Now().UnixMilli(), Balances: list, Range: about}, err
+	}) {
+		return
+	}
+	s.answer(w, s.ledger())
+}
 
 // windowEvent announces new data to request.
 type windowEvent struct {

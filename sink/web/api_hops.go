@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink/web/ask"
+	"github.com/hopscope/hopscope/sink/web/past"
 )
 
 // serveWindows answers the matrix of the bitmap: for every hop one value of one metric per window, oldest first.
@@ -31,6 +33,11 @@ func (s *Server) serveWindows(w http.ResponseWriter, r *http.Request) {
 	}
 	since, err := intParam(q, "since", -1, -1, math.MaxInt64)
 	if refuse(w, err) {
+		return
+	}
+	if s.servePast(w, r, func(ctx context.Context, t past.Range) (any, error) {
+		return s.deps.Past.Matrix(ctx, t, metricNames[m], m.unit())
+	}) {
 		return
 	}
 	data := s.history.appendMatrix(nil, m, since)
@@ -159,7 +166,13 @@ func (s *Server) serveHops(w http.ResponseWriter, r *http.Request) {
 	if refuse(w, cmp.Or(err, merr)) {
 		return
 	}
-	rows, total := s.history.listHops(names.NewSearch(q.Get("q")), s.names(), m, byName, offset, limit)
+	filter, called := names.NewSearch(q.Get("q")), s.names()
+	if s.servePast(w, r, func(ctx context.Context, t past.Range) (any, error) {
+		return s.deps.Past.Hops(ctx, t, metricNames[m], byName, func(k inference.HopKey) bool { return filter.Hop(k, called).Found() }, offset, limit)
+	}) {
+		return
+	}
+	rows, total := s.history.listHops(filter, called, m, byName, offset, limit)
 	s.answer(w, ask.HopList{Sort: metricNames[m], Total: total, RecentWindows: recentWindows, Hops: rows})
 }
 
@@ -226,6 +239,11 @@ func hopParam(q url.Values) (inference.HopKey, error) {
 func (s *Server) serveHop(w http.ResponseWriter, r *http.Request) {
 	k, err := hopParam(r.URL.Query())
 	if refuse(w, err) {
+		return
+	}
+	if s.servePast(w, r, func(ctx context.Context, t past.Range) (any, error) {
+		return s.deps.Past.Hop(ctx, t, k)
+	}) {
 		return
 	}
 	h := s.history

@@ -41,6 +41,8 @@ var (
 	queryParam  = param{name: "q", about: "keeps the rows that have each word of it in their names, numbers and addresses; a word may be a prefix such as 10.1.0.0/16"}
 	limitParam  = param{name: "limit", about: "rows of the answer, 20 without it", kind: "integer", least: 1, most: 200}
 	offsetParam = param{name: "offset", about: "rows that are left out before the first, 0 without it", kind: "integer", most: 1 << 31}
+	fromParam   = param{name: "from", about: "begins a range of the history on disk, in milliseconds since 1970; the answer states its resolution and what it lacks", kind: "integer", most: 1 << 42}
+	toParam     = param{name: "to", about: "ends the range, now without it", kind: "integer", most: 1 << 42}
 	sinceParam  = param{name: "since", about: "windows that end later, in milliseconds since 1970", kind: "integer", least: -1, most: 1<<63 - 1}
 )
 
@@ -50,18 +52,18 @@ var endpoints = []endpoint{
 	{path: "find", about: "what a text finds of nodes, interfaces, hosts, exporters, paths of probes, flows and findings, the best of each kind", role: access.Viewer, answer: foundList{}, serve: (*Server).serveFind,
 		params: []param{{name: "q", about: "a part of a name, a number or an address, or a prefix"}, {name: "limit", about: "hits of a kind, 5 without it", kind: "integer", least: 1, most: 50}}},
 	{path: "windows", about: "one value of every hop in every window, oldest first", role: access.Viewer, answer: ask.Matrix{}, serve: (*Server).serveWindows,
-		params: []param{{name: "metric", about: "the value, latency_p99 without it", enum: metricNames[:]}, sinceParam}},
+		params: []param{{name: "metric", about: "the value, latency_p99 without it", enum: metricNames[:]}, sinceParam, fromParam, toParam}},
 	{path: "hops", about: "hops, the worst of the last 12 windows first", role: access.Viewer, answer: ask.HopList{}, serve: (*Server).serveHops,
-		params: []param{queryParam, {name: "sort", about: "the value that puts them in order, latency_p99 without it; node for the order of nodes", enum: append([]string{"node"}, metricNames[:]...)}, limitParam, offsetParam}},
+		params: []param{queryParam, {name: "sort", about: "the value that puts them in order, latency_p99 without it; node for the order of nodes", enum: append([]string{"node"}, metricNames[:]...)}, limitParam, offsetParam, fromParam, toParam}},
 	{path: "hop", about: "one hop over time", role: access.Viewer, answer: ask.HopAnswer{}, serve: (*Server).serveHop,
-		params: []param{{name: "node", about: "a node, or a hop in every form in which hops are written, such as 7:3", required: true}, {name: "egress_if", about: "the interface, where node is a node alone"}}},
+		params: []param{{name: "node", about: "a node, or a hop in every form in which hops are written, such as 7:3", required: true}, {name: "egress_if", about: "the interface, where node is a node alone"}, fromParam, toParam}},
 	{path: "flows", about: "flows, their paths and what nodes saw of them by samples and flow records, the busiest first", role: access.Viewer, answer: flowList{}, serve: (*Server).serveFlows,
 		params: []param{queryParam, limitParam, offsetParam}},
 	{path: "flow", about: "one flow over time, with its path changes", role: access.Viewer, answer: flowAnswer{}, serve: (*Server).serveFlow,
 		params: []param{{name: "key", about: `a flow in every form in which flows are written, such as "10.0.0.1:80 > 10.0.0.2:5001 tcp"`, required: true}}},
 	{path: "paths", about: "paths that follow from digests, those that are not certain first", role: access.Viewer, answer: ask.PathList{}, serve: (*Server).servePaths},
 	{path: "probes", about: "what probes of agents reported of hops, by probe, in the newest 8 windows", role: access.Viewer, answer: ask.ProbeSpans{}, serve: (*Server).serveProbes, params: []param{sinceParam}},
-	{path: "findings", about: "findings, open and ended", role: access.Viewer, answer: findingList{}, serve: (*Server).serveFindings},
+	{path: "findings", about: "findings, open and ended", role: access.Viewer, answer: findingList{}, serve: (*Server).serveFindings, params: []param{fromParam, toParam}},
 	{path: "explain", about: "a finding with its symptoms, the section of the documentation about its kind, the settings in force, what was not judged, and where to look next", role: access.Viewer, answer: ask.Explanation{}, serve: (*Server).serveExplain,
 		params: []param{{name: "id", about: "the finding's id, or the name of its alert", required: true}}},
 	{path: "map", about: "nodes and links of the map, with an ETag: of a topology, or as flows show them", role: access.Viewer, answer: atlas.Document{}, serve: (*Server).serveMap},
@@ -77,7 +79,7 @@ var endpoints = []endpoint{
 		params: []param{queryParam, limitParam, offsetParam}},
 	{path: "probed", about: "paths of probes between agents, those first that lose or damage the greatest share of them", role: access.Viewer, answer: probedList{}, serve: (*Server).serveProbed,
 		params: []param{queryParam, limitParam, offsetParam}},
-	{path: "ledger", about: "where every report is, by sink", role: access.Viewer, answer: ledgerEvent{}, serve: (*Server).serveLedger},
+	{path: "ledger", about: "where every report is, by sink", role: access.Viewer, answer: ledgerEvent{}, serve: (*Server).serveLedger, params: []param{fromParam, toParam}},
 	{path: "unread", about: "exporters whose datagrams no profile reads, with the beginning of one of them, and metrics of which nothing is counted", role: access.Viewer, answer: ask.UnreadList{}, serve: (*Server).serveUnread},
 	{path: "sample", about: "the beginning of a datagram that no profile reads, as a text file", role: access.Viewer, media: "text/plain", serve: (*Server).serveSample,
 		params: []param{{name: "address", about: "the exporter's address", required: true}}},

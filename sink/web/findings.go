@@ -90,6 +90,14 @@ func (f *findings) silentExporters() map[inference.ExporterKey]bool {
 	return m
 }
 
+// isOpen reports whether a finding is open.
+func (f *findings) isOpen(id uint64) bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	x, known := f.all[id]
+	return known && x.End == 0
+}
+
 // list returns the open findings, the most severe first, then the ended ones, the latest first.
 func (f *findings) list() (open, ended []inference.Finding) {
 	f.mu.RLock()

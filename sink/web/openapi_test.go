@@ -528,6 +528,9 @@ func TestAnswersHold(t *testing.T) {
 				continue
 			}
 			target := "/api/v1/" + e.path + "?" + asked[e.path]
+			if name == "history" {
+				target += fmt.Sprintf("&from=%d&to=%d", sceneTime.Add(-24*time.Hour).UnixMilli(), sceneTime.UnixMilli())
+			}
 			res := request(srv, http.MethodGet, target)
 			body, err := io.ReadAll(res.Body)
 			if err != nil {
@@ -589,5 +592,11 @@ func openAPIServers(t *testing.T) map[string]*Server {
 		replace(console, w.Window, "west-2")
 	}
 	emit(console, s.findings(sceneTime))
-	return map[string]*Server{"collector": collector, "console": console}
+	deps.Past = pastScene(t, sceneTime)
+	looking, err := New(DefaultConfig(), deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	emit(looking, s.findings(sceneTime))
+	return map[string]*Server{"collector": collector, "console": console, "history": looking}
 }

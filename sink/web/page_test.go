@@ -57,6 +57,8 @@ func TestPage(t *testing.T) {
 		{"map of flows", testPageMapFlows},
 		{"map of hostile names", testPageMapHostile},
 		{"large map", testPageMapLarge},
+		{"past", testPagePast},
+		{"no history", testPageNoHistory},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, parent) })
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
 	"github.com/hopscope/hopscope/sink/web/operate"
+	"github.com/hopscope/hopscope/sink/web/past"
 )
 
 // Deps holds the sources of the values that the page shows and does not compute itself. All functions are called from
@@ -45,6 +46,8 @@ type Deps struct {
 	Map func() *atlas.Map
 	// Loop returns the state of the control of probes. If it is nil or returns nil, the map has no layers for it.
 	Loop func() *atlas.LoopView
+
+	Past past.Past // the history on disk
 
 	Metrics, Health, Ready http.Handler // at /metrics, /healthz, /readyz; nil answers 404
 

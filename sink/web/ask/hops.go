@@ -69,6 +69,7 @@ type HopRow struct {
 	EgressIf    string        `json:"egress_if"`
 	LastMS      int64         `json:"last_ms"` // end of the window that the values are of
 	Count       Value         `json:"count"`
+	LatencyMin  *Value        `json:"latency_min_ns,omitempty"` // of a range of the history
 	Latency     LatencyValues `json:"latency_ns"`
 	Queue       QueueValues   `json:"queue_bytes"`
 	Utilization Value         `json:"tx_utilization"`
@@ -82,15 +83,17 @@ type HopRow struct {
 type HopList struct {
 	Sort          string   `json:"sort"` // the metric of worst and trend
 	Total         int      `json:"total"`
-	RecentWindows int      `json:"recent_windows"` // over which worst looks back
+	RecentWindows int      `json:"recent_windows"` // over which worst looks back; columns of a range
 	Hops          []HopRow `json:"hops"`
+	Range         *Range   `json:"range,omitempty"` // of an answer out of the history
 }
 
 // HopAnswer is one hop over the kept windows.
 type HopAnswer struct {
 	Row     HopRow             `json:"hop"`
-	Windows []int64            `json:"windows"` // their ends
-	Series  map[string][]Value `json:"series"`  // by metric, a value of each window
+	Windows []int64            `json:"windows"`         // their ends
+	Series  map[string][]Value `json:"series"`          // by metric, a value of each window
+	Range   *Range             `json:"range,omitempty"` // of an answer out of the history, whose windows are columns
 }
 
 // Matrix is a metric of all hops over the kept windows. It is written by hand.
@@ -102,6 +105,7 @@ type Matrix struct {
 	Hops     []MatrixRow         `json:"hops"`
 	Missing  map[string][]string `json:"missing,omitempty"`  // of a fleet: the collectors that a window is without, by its end
 	Replaced uint64              `json:"replaced,omitempty"` // windows before the newest that came again: where it grows, all have to be requested
+	Range    *Range              `json:"range,omitempty"`    // of an answer out of the history, whose windows are columns
 }
 
 // MatrixRow is a hop of a [Matrix].

@@ -23,6 +23,29 @@ export interface Status {
   refused: number;
   judged?: Judged; // unknown where the detectors are elsewhere, or before the first window
   fleet?: FleetSummary; // of the page of a fleet
+  history: History;
+}
+
+// History is the account of the history on disk.
+export interface History {
+  kept: boolean;
+  why?: string; // why there is none, and what to set
+  oldest_ms: number; // 0 where nothing is kept yet
+  newest_ms: number;
+  bytes: number;
+  lost_minutes: number;
+  damaged: number;
+  problem?: string;
+}
+
+// Range says of what time an answer out of the history is, and what it lacks.
+export interface Range {
+  from_ms: number;
+  to_ms: number;
+  resolution_ms: number;
+  merged: number; // windows
+  columns: number[]; // windows of each; 0 is a gap
+  lacks: string[];
 }
 
 // Judged is how much of the last window was judged.
@@ -91,6 +114,7 @@ export interface Matrix {
   hops: { id: number; node: string; egress_if: string; values: Maybe[] }[];
   missing?: Record<string, string[]>; // of a fleet: collectors that windows are without, by the window's end
   replaced?: number; // windows before the newest that came again
+  range?: Range;
 }
 
 export interface HopRow {
@@ -107,9 +131,9 @@ export interface HopRow {
   trend: Maybe[];
 }
 
-export interface HopList { sort: string; total: number; recent_windows: number; hops: HopRow[] }
+export interface HopList { sort: string; total: number; recent_windows: number; hops: HopRow[]; range?: Range }
 
-export interface HopSeries { hop: HopRow; windows: number[]; series: Record<string, Maybe[]> }
+export interface HopSeries { hop: HopRow; windows: number[]; series: Record<string, Maybe[]>; range?: Range }
 
 export interface FlowHop {
   node: string;
@@ -213,7 +237,7 @@ export interface Explanation {
   next: { text: string; command?: string; page?: string }[];
 }
 
-export interface FindingList { open: Finding[]; ended: Finding[] }
+export interface FindingList { open: Finding[]; ended: Finding[]; range?: Range }
 
 export interface ExporterRow {
   address: string;
@@ -314,7 +338,7 @@ export interface PointBalance {
   unsettled: number;
 }
 
-export interface Ledger { now_ms: number; reports_per_second: number; balances: Balance[]; problems?: string[]; left_out?: string[] }
+export interface Ledger { now_ms: number; reports_per_second: number; balances: Balance[]; problems?: string[]; left_out?: string[]; range?: Range }
 
 // NotSignedIn is thrown when the token is missing or was changed.
 export class NotSignedIn extends Error {}

@@ -3,7 +3,7 @@
 
 import type { Finding } from "./api";
 import { el, setHidden, setText, shown } from "./dom";
-import { clock, hopName, hopShort, hopWords, inUnit } from "./format";
+import { clock, hopName, hopShort, hopWords, inUnit, stamp, tick } from "./format";
 import { Marks, kindName, rank, severityName } from "./marks";
 import { Matrix, Row, worst } from "./matrix";
 import { Scale, colors, css, fit } from "./palette";
@@ -30,6 +30,7 @@ export class Bitmap {
   dense = false;
   capacity = 180;
   windowMS = 0;
+  past = false; // the columns are those of a range of the history
 
   private matrix = new Matrix("latency_p99");
   private marks = new Marks([]);
@@ -118,7 +119,7 @@ export class Bitmap {
     this.sortedAt = Date.now();
     this.sorted = this.matrix.rows.slice();
     if (this.order === "worst") {
-      const key = new Map(this.sorted.map((r) => [r, [this.marks.level(r.node, r.egressIf), worst(r)] as const]));
+      const key = new Map(this.sorted.map((r) => [r, [this.marks.level(r.node, r.egressIf), worst(r, this.past)] as const]));
       const at = (r: Row): readonly [number, number] => key.get(r) ?? [0, -1];
       this.sorted.sort((a, b) => at(b)[0] - at(a)[0] || at(b)[1] - at(a)[1]);
     }
@@ -279,7 +280,8 @@ export class Bitmap {
     c.fillStyle = css("--text-3");
     const perPixel = ((ends[n - 1] ?? 0) - (ends[0] ?? 0)) / Math.max(1, (xs[n] ?? 0) - (xs[0] ?? 0));
     const every = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200].map((s) => s * 1000).find((s) => s / perPixel > 78) ?? 86_400_000;
-    const nowText = `now ${clock(ends[n - 1] ?? 0)}`;
+    const last = ends[n - 1] ?? 0;
+    const nowText = this.past ? stamp(last) : `now ${clock(last)}`;
     const nowWidth = c.measureText(nowText).width;
     c.textAlign = "right";
     c.fillText(nowText, width - edge, 16);
@@ -294,7 +296,7 @@ export class Bitmap {
       const t = Math.floor(b / every) * every;
       if (a < t && t <= b && x > gutter + 12 && x < width - nowWidth - 34) {
         c.fillRect(x - 0.5, 0, 1, 4);
-        c.fillText(every % 60_000 === 0 ? clock(t).slice(0, 5) : clock(t), x, 16);
+        c.fillText(this.past ? tick(t, every) : every % 60_000 === 0 ? clock(t).slice(0, 5) : clock(t), x, 16);
       }
     }
   }
@@ -369,7 +371,7 @@ export class Bitmap {
     const v = row.values[column] ?? null;
     return {
       what: hopWords(row.node, row.egressIf),
-      when: `${clock(begin)} – ${clock(end)}`,
+      when: this.past ? `${stamp(begin)} – ${stamp(end)}` : `${clock(begin)} – ${clock(end)}`,
       value: v === null ? "no report in this window" : `${this.title} ${inUnit(this.matrix.unit, v)}`,
       missing: without(this.matrix.missing.get(end) ?? []),
       found: this.marks.of(row.node, row.egressIf).filter((f) => f.start_ms <= end && (f.end_ms === 0 || f.end_ms >= end)),

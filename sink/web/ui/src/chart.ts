@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 import type { Finding, Maybe } from "./api";
 import { el, setText } from "./dom";
-import { clock, inUnit, none } from "./format";
+import { clock, inUnit, none, tick } from "./format";
 import { css } from "./palette";
 
 const shortest = 60; // seconds on the time axis, at least
@@ -18,7 +18,8 @@ const lonely: uPlot.Series.Points.Filter = (u, series) => {
 
 export interface Line { label: string; color: string; dash?: number[]; width?: number; values: Maybe[] }
 
-export interface ChartData { windows: number[]; lines: Line[]; findings: Finding[]; marks?: number[] }
+// ChartData has gaps between its windows only where values are null. past is set for those of the history, whose axis may have days.
+export interface ChartData { windows: number[]; lines: Line[]; findings: Finding[]; marks?: number[]; past?: boolean }
 
 // Chart owns one uPlot. It is made anew when its lines are others, and only fed otherwise.
 export class Chart {
@@ -29,6 +30,9 @@ export class Chart {
   private shape = "";
   private data: ChartData = { windows: [], lines: [], findings: [] };
   private readonly values: HTMLElement[] = [];
+
+  // zoom is called with the time over which the pointer was dragged, in ms.
+  zoom: ((from: number, to: number) => void) | null = null;
 
   constructor(private readonly title: string, private readonly unit: string, private readonly sync: string, private readonly height: number) {
     this.element.append(this.caption, this.canvas);
@@ -87,10 +91,10 @@ export class Chart {
       height: this.height,
       padding: [8, 10, 0, 0],
       legend: { show: false },
-      cursor: { y: false, points: { size: 6 }, sync: { key: this.sync }, drag: { x: false, y: false } },
+      cursor: { y: false, points: { size: 6 }, sync: { key: this.sync }, drag: { x: this.zoom !== null, y: false, setScale: false } },
       scales: { x: { time: true, range: () => this.range() }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.08 : 1] } },
       axes: [
-        { ...axis, size: 26, space: 70, values: (_u, ticks) => ticks.map((t) => clock(t * 1000)) },
+        { ...axis, size: 26, space: 70, values: (_u, ticks, _i, _space, apart) => ticks.map((t) => (this.data.past ? tick(t * 1000, apart * 1000) : clock(t * 1000))) },
         { ...axis, size: 62, space: 28, values: (_u, ticks) => ticks.map((t) => inUnit(this.unit, t)) },
       ],
       series: [
@@ -103,8 +107,18 @@ export class Chart {
       hooks: {
         drawClear: [(u) => this.shade(u)],
         setCursor: [(u) => this.show(u.cursor.idx ?? null)],
+        setSelect: [(u) => this.selected(u)],
       },
     };
+  }
+
+  // selected hands over the time over which the pointer was dragged, and forgets it.
+  private selected(u: uPlot): void {
+    const { left, width } = u.select;
+    if (width < 4) return;
+    const at = (x: number): number => u.posToVal(x, "x") * 1000;
+    u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    this.zoom?.(at(left), at(left + width));
   }
 
   // range is the time that the windows cover, in seconds.

@@ -86,6 +86,20 @@ export function moment(ms: number, now: number): string {
   return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${clock(ms)}`;
 }
 
+// stamp is a time with its day, without seconds.
+export function stamp(ms: number): string {
+  const d = new Date(ms);
+  return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${clock(ms).slice(0, 5)}`;
+}
+
+// tick labels an axis of time whose labels are that far apart.
+export function tick(ms: number, apart: number): string {
+  const d = new Date(ms);
+  if (apart < 60_000) return clock(ms);
+  if (apart < 12 * 3_600_000 && (d.getHours() !== 0 || d.getMinutes() !== 0)) return clock(ms).slice(0, 5);
+  return `${two(d.getMonth() + 1)}-${two(d.getDate())}`;
+}
+
 // span is a length of time in at most two units.
 export function span(ms: number): string {
   const s = Math.max(0, Math.round(ms / 1000));

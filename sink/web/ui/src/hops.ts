@@ -1,7 +1,7 @@
 // The slowest hops, and one hop over time.
 
 import { NotFound, ask, type Finding, type HopList, type HopRow, type HopSeries, type Maybe } from "./api";
-import { Chart } from "./chart";
+import { Chart, type Line } from "./chart";
 import { Filter, Keyed, Pager, byId, el, press, segmented, setAttribute, setHidden, setText } from "./dom";
 import { bytes, hopName, hopWords, moment, nanoseconds, percent, plural, short, span } from "./format";
 import { Marks } from "./marks";
@@ -58,7 +58,8 @@ export class HopsView {
     this.pager.set(list.total);
     setHidden(this.none, list.total > 0 || !this.filter.text);
     setText(this.none, `No hop matches “${this.filter.text}”.`);
-    setText(byId("hops-note"), list.total ? `worst of the last ${span(list.recent_windows * windowMS)} first` : "");
+    if (list.range) setText(byId("hops-note"), list.total ? `values of the whole range, worst ${span(list.range.resolution_ms)} first` : "");
+    else setText(byId("hops-note"), list.total ? `worst of the last ${span(list.recent_windows * windowMS)} first` : "");
   }
 
   mark(findings: Iterable<Finding>): void {
@@ -105,9 +106,11 @@ export class HopView {
   private readonly charts = el("div", { class: "charts" }, this.latency.element, this.queue.element);
   private readonly body = byId("hop-body");
 
-  constructor() {
+  // zoom is called with a time over which the pointer was dragged.
+  constructor(private readonly zoom: (from: number, to: number) => void) {
     this.body.append(this.none, this.charts);
     setHidden(this.charts, true);
+    this.latency.zoom = this.queue.zoom = (from, to) => this.zoom(from, to);
   }
 
   choose(node: string, egressIf: string): void {
@@ -121,36 +124,54 @@ export class HopView {
     this.queue.restyle();
   }
 
-  async load(findings: Iterable<Finding>, now: number): Promise<void> {
+  // load shows the hop in a range of the history, or in the present without a query. before is the query of what it is compared with, if anything.
+  async load(findings: Iterable<Finding>, now: number, query: Record<string, number> = {}, before: Record<string, number> | null = null): Promise<void> {
     if (this.node === "") return;
     const { node, egressIf } = this;
-    let s: HopSeries;
+    let s: HopSeries, earlier: HopSeries | null = null;
     try {
-      s = await ask<HopSeries>("hop", { node, egress_if: egressIf });
+      s = await ask<HopSeries>("hop", { node, egress_if: egressIf, ...query });
     } catch (e) {
       if (!(e instanceof NotFound)) throw e;
-      setText(byId("hop-note"), "not seen in the kept windows");
+      if (node !== this.node || egressIf !== this.egressIf) return;
+      setText(byId("hop-title"), `Hop ${hopName(node, egressIf)}`);
+      setText(byId("hop-note"), "from" in query ? "not seen in this range" : "not seen in the kept windows");
+      setHidden(this.charts, true);
       return;
+    }
+    if (before) {
+      try {
+        earlier = await ask<HopSeries>("hop", { node, egress_if: egressIf, ...before });
+      } catch (e) {
+        if (!(e instanceof NotFound)) throw e;
+      }
     }
     if (node !== this.node || egressIf !== this.egressIf) return; // another was chosen meanwhile
     setHidden(this.none, true);
     setHidden(this.charts, false);
     setText(byId("hop-title"), `Hop ${hopName(node, egressIf)}`);
     const use = s.hop.tx_utilization === null ? "" : ` · link ${percent(s.hop.tx_utilization)}`;
-    setText(byId("hop-note"), `${short(s.hop.count)} hop records${use} · last seen ${moment(s.hop.last_ms, now)}${s.hop.learning ? " · still being learnt" : ""}`);
+    const past = s.range !== undefined;
+    const compared = !before ? "" : earlier ? " · dashed grey: the day before" : " · nothing is known of the day before";
+    if (past) setText(byId("hop-note"), `${short(s.hop.count)} hop records${use} · p50 ${nanoseconds(s.hop.latency_ns.p50)}, p99 ${nanoseconds(s.hop.latency_ns.p99)} of the whole range${compared}`);
+    else setText(byId("hop-note"), `${short(s.hop.count)} hop records${use} · last seen ${moment(s.hop.last_ms, now)}${s.hop.learning ? " · still being learnt" : ""}`);
     const found = new Marks(findings).of(node, egressIf);
     const line = (key: string): Maybe[] => s.series[key] ?? [];
+    // The day before lies under the same columns.
+    const yesterday = (key: string): Line[] => (earlier ? [{ label: "p99 the day before", color: "--text-3", dash: [4, 4], values: aligned(s, earlier, key) }] : []);
     this.latency.set({
-      windows: s.windows, findings: found.filter((f) => !/queue|utilization/.test(f.kind)),
+      windows: s.windows, past, findings: found.filter((f) => !/queue|utilization/.test(f.kind)),
       lines: [
+        ...yesterday("latency_p99"),
         { label: "p50", color: "--line-1", values: line("latency_p50") },
         { label: "p90", color: "--line-2", dash: [5, 3], values: line("latency_p90") },
         { label: "p99", color: "--line-3", width: 2, values: line("latency_p99") },
       ],
     });
     this.queue.set({
-      windows: s.windows, findings: found.filter((f) => !/latency|utilization/.test(f.kind)),
+      windows: s.windows, past, findings: found.filter((f) => !/latency|utilization/.test(f.kind)),
       lines: [
+        ...yesterday("queue_p99"),
         { label: "p50", color: "--line-1", values: line("queue_p50") },
         { label: "p99", color: "--line-3", width: 2, values: line("queue_p99") },
         { label: "max", color: "--line-4", dash: [2, 3], values: line("queue_max") },
@@ -158,4 +179,11 @@ export class HopView {
     });
     setAttribute(byId("hop"), "data-windows", plural(s.windows.length, "window"));
   }
+}
+
+// aligned takes the values of the day before to the columns of now, of which each has that of 24 hours earlier.
+function aligned(now: HopSeries, before: HopSeries, key: string): Maybe[] {
+  const day = 86_400_000, step = before.range?.resolution_ms ?? 0, values = before.series[key] ?? [];
+  const at = new Map(before.windows.map((end, i) => [end + day, values[i] ?? null]));
+  return now.windows.map((end) => at.get(step > 0 ? Math.ceil(end / step) * step : end) ?? null);
 }

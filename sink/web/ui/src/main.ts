@@ -1,6 +1,6 @@
 // The page of a hopscope collector. It asks the API of the server it came from, and listens to its events.
 
-import { NotSignedIn, ask, type ExporterList, type Finding, type FindingList, type FleetList, type FlowList, type HopList, type InterfaceList, type Ledger, type NameList, type PathList, type ProbedList, type Status, type UnreadList } from "./api";
+import { NotFound, NotSignedIn, ask, type ExporterList, type Finding, type FindingList, type FleetList, type FlowList, type HopList, type InterfaceList, type Ledger, type NameList, type PathList, type ProbedList, type Status, type UnreadList } from "./api";
 import { byId, el, setAttribute, setHidden, setText, type Filter } from "./dom";
 import { EmptyView } from "./empty";
 import { ExportersView } from "./exporters";
@@ -10,7 +10,7 @@ import { FindView } from "./find";
 import { FindingsView } from "./findings";
 import { FleetView } from "./fleet";
 import { FlowsView } from "./flows";
-import { clock, setNames, span } from "./format";
+import { clock, plural, setNames, span } from "./format";
 import { bindKeys } from "./help";
 import { HopView, HopsView } from "./hops";
 import { InterfacesView } from "./interfaces";
@@ -21,6 +21,7 @@ import { MapView } from "./map";
 import { Network } from "./network";
 import { darkMode } from "./palette";
 import { PathsView } from "./paths";
+import { RangeView } from "./range";
 import { Verdict } from "./verdict";
 
 let status: Status | null = null;
@@ -35,7 +36,8 @@ const now = (): number => Date.now() + skew;
 const verdict = new Verdict();
 const ledgerView = new LedgerView();
 const empty = new EmptyView();
-const hop = new HopView();
+const hop = new HopView((from, to) => range.zoom({ from, to }));
+const range = new RangeView(changeRange, now);
 const findings = new FindingsView(announce, showFinding, () => skew);
 const network = new Network((row) => openHop(row.node, row.egressIf, true), (text) => setText(byId("announce-cell"), text), refresh);
 const hops = new HopsView((node, egressIf) => openHop(node, egressIf, false), refresh);
@@ -67,6 +69,13 @@ function refresh(): void {
   });
 }
 
+// changeRange shows another time.
+function changeRange(): void {
+  full = true;
+  network.reset();
+  refresh();
+}
+
 let visited = false; // the finding that the address named at first
 
 function failed(e: unknown): void {
@@ -82,6 +91,7 @@ async function load(): Promise<void> {
       setNames(await ask<NameList>("names"));
       named = Date.now();
     }
+    if (!range.live) return await loadPast();
     if (everything || !status || !ledger) {
       const [s, l, f] = await Promise.all([ask<Status>("status"), ask<Ledger>("ledger"), ask<FindingList>("findings")]);
       setStatus(s);
@@ -114,8 +124,39 @@ async function load(): Promise<void> {
   }
 }
 
+// loadPast loads a range of the history, and beside it what the page shows of the present alone.
+async function loadPast(): Promise<void> {
+  const s = await ask<Status>("status");
+  status = s;
+  skew = s.now_ms - Date.now();
+  range.set(s.history);
+  foot(s);
+  if (!s.history.kept) return range.refused(s.history.why ?? "no history");
+  const query = range.query, before = range.compares ? range.before : null;
+  let about: Awaited<ReturnType<typeof network.loadPast>>, f: FindingList, l: Ledger, h: HopList;
+  try {
+    [about, f, l, h] = await Promise.all([network.loadPast(query), ask<FindingList>("findings", query), ask<Ledger>("ledger", query), ask<HopList>("hops", { ...hops.query, ...query })]);
+  } catch (e) {
+    if (e instanceof NotFound) return range.refused("This range cannot be shown: it is empty, or too long.");
+    throw e;
+  }
+  if (range.live) return; // it was left meanwhile
+  lastData = Date.now();
+  if (about) range.about({ ...about, lacks: [...new Set([...about.lacks, ...(f.range?.lacks ?? [])])] });
+  findings.reload(f);
+  ledger = l;
+  ledgerView.set(l.balances, [], []);
+  hops.set(h, s.window_ms);
+  mark();
+  if (hop.node === "") chooseFirst();
+  select();
+  draw();
+  await hop.load(findings.every, now(), query, before);
+}
+
 function setStatus(s: Status): void {
   status = s;
+  range.set(s.history);
   skew = s.now_ms - Date.now();
   network.configure(s.history_windows, s.window_ms);
   fleet.show(s.fleet);
@@ -129,6 +170,12 @@ function setLedger(l: Ledger): void {
 
 function draw(): void {
   if (!status || !ledger || !byId("banner").hidden) return;
+  if (!range.live) {
+    const all = [...findings.every].length;
+    verdict.past("The past", all ? `${plural(all, "finding")} lasted in this range.` : "No finding lasted in this range.");
+    empty.set(status, ledger, false);
+    return;
+  }
   const nothing = !nameless.shown && network.rows.length === 0 && status.kept.hops === 0 && status.kept.exporters === 0 && status.kept.interfaces === 0 && status.kept.probed === 0;
   paths.mark(findings.open);
   verdict.set(status, ledger, findings.open, network.trend, !nothing, now());
@@ -172,7 +219,7 @@ function openHop(node: string, egressIf: string, jump: boolean): void {
   hop.choose(row?.node ?? node, row?.egressIf ?? egressIf);
   history.replaceState(null, "", `#hop=${encodeURIComponent(hop.node)}/${encodeURIComponent(hop.egressIf)}`);
   select();
-  hop.load(findings.every, now()).catch(failed);
+  hop.load(findings.every, now(), range.query, range.compares && !range.live ? range.before : null).catch(failed);
   if (jump) jumpTo("hop");
 }
 
@@ -211,10 +258,16 @@ const live = new Live({
     full = true;
     refresh();
   },
-  window: refresh,
+  window: () => {
+    if (range.live) refresh();
+    else if (range.moves && Date.now() - lastData > 60_000) refresh(); // a minute of the history has ended
+  },
   loop: () => map.load().catch(failed),
-  ledger: (l) => setLedger(l),
+  ledger: (l) => {
+    if (range.live) setLedger(l);
+  },
   finding: (f) => {
+    if (!range.live) return;
     findings.put(f);
     mark();
     draw();

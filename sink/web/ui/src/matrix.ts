@@ -62,9 +62,9 @@ export class Matrix {
   }
 }
 
-// worst is the largest recent value of a row, or -1.
-export function worst(r: Row): number {
+// worst is the largest recent value of a row, or that of all its columns, or -1.
+export function worst(r: Row, all = false): number {
   let w = -1;
-  for (let i = Math.max(0, r.values.length - recent); i < r.values.length; i++) w = Math.max(w, r.values[i] ?? -1);
+  for (let i = all ? 0 : Math.max(0, r.values.length - recent); i < r.values.length; i++) w = Math.max(w, r.values[i] ?? -1);
   return w;
 }

@@ -1,6 +1,6 @@
 // The network status: what the picture shows, and the buttons that choose it.
 
-import { ask, type Finding, type Matrix as Answer } from "./api";
+import { ask, type Finding, type Matrix as Answer, type Range } from "./api";
 import { Bitmap, drawLegend, type Order } from "./bitmap";
 import { byId, el, press, segmented, setText } from "./dom";
 import { plural, span } from "./format";
@@ -83,9 +83,27 @@ export class Network {
     this.legend();
   }
 
+  // loadPast shows a range of the history, and returns what is said of it.
+  async loadPast(query: Record<string, number>): Promise<Range | undefined> {
+    const epoch = ++this.epoch;
+    const matrix = new Matrix(this.matrix.metric);
+    const a = await ask<Answer>("windows", { metric: matrix.metric, ...query });
+    if (epoch !== this.epoch) return undefined;
+    this.matrix = matrix;
+    this.bitmap.capacity = a.windows.length;
+    this.bitmap.windowMS = a.range?.resolution_ms ?? 0;
+    this.bitmap.past = true;
+    matrix.merge(a, a.windows.length);
+    this.bitmap.set(matrix, this.name());
+    this.legend();
+    setText(byId("network-note"), `${plural(matrix.rows.length, "hop")} × ${plural(matrix.windows.length, "column")} of ${span(this.bitmap.windowMS)}`);
+    return a.range;
+  }
+
   async load(): Promise<void> {
     const epoch = ++this.epoch;
     const matrix = this.matrix;
+    this.bitmap.past = false;
     const a = await ask<Answer>("windows", { metric: matrix.metric, since: matrix.since });
     if (epoch !== this.epoch || matrix !== this.matrix) return;
     if (matrix.windows.length > 0 && (a.replaced ?? 0) !== matrix.replaced) { // older windows are others now

@@ -35,6 +35,14 @@ export class Verdict {
     document.title = "(?) hopscope";
   }
 
+  // past says that the page shows a range of the history, and not the present.
+  past(title: string, detail: string): void {
+    this.show("info");
+    setText(this.title, title);
+    setText(this.detail, detail);
+    document.title = "hopscope, the past";
+  }
+
   private show(level: string, symbol = level): void {
     if (level === this.shown) return;
     this.shown = level;

@@ -1,0 +1,23 @@
+package ask
+
+// Range says of what time an answer is that was asked with from= and to=, and what it lacks.
+type Range struct {
+	FromMS       int64    `json:"from_ms"`       // what was asked for, widened to whole columns
+	ToMS         int64    `json:"to_ms"`         // excluded
+	ResolutionMS int64    `json:"resolution_ms"` // length of a column
+	Merged       uint64   `json:"merged"`        // windows in the answer
+	Columns      []uint32 `json:"columns"`       // windows merged in each column; 0 is a gap, whose values are null
+	Lacks        []string `json:"lacks"`         // what the answer lacks, a sentence each
+}
+
+// History is the account of the history on disk.
+type History struct {
+	Kept        bool   `json:"kept"`
+	Why         string `json:"why,omitempty"` // why there is none, and what to set
+	OldestMS    int64  `json:"oldest_ms"`     // 0 where nothing is kept yet
+	NewestMS    int64  `json:"newest_ms"`
+	Bytes       int64  `json:"bytes"`             // on disk
+	LostMinutes uint64 `json:"lost_minutes"`      // that the disk did not take in this run
+	Damaged     uint64 `json:"damaged"`           // records that could not be read in this run
+	Problem     string `json:"problem,omitempty"` // what is wrong at present, and what to do
+}

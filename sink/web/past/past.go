@@ -1,0 +1,358 @@
+// Package past answers the questions of the page about a range of time out of the history on disk.
+//
+// Answers have the types of the live ones. Their windows are columns of one resolution, which the answer states with the number of windows merged in each.
+// A column without a window is a gap, whose values are null. What a range lacks is said in sentences.
+package past
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/history"
+	"github.com/hopscope/hopscope/sink/web/ask"
+)
+
+// Past answers out of a history. The zero value has none.
+type Past struct {
+	Store *history.Store
+	None  string // why there is no history, and what to set; "" where there never is one
+}
+
+// Err is why nothing can be answered, or nil.
+func (p *Past) Err() error {
+	if p.Store == nil {
+		return errors.New(cmp.Or(p.None, "no history: this page keeps none; ask the page of a collector"))
+	}
+	return nil
+}
+
+// State is the account of the history.
+func (p *Past) State() ask.History {
+	if err := p.Err(); err != nil {
+		return ask.History{Why: err.Error()}
+	}
+	s := p.Store.Stats()
+	return ask.History{Kept: true, OldestMS: s.Oldest / 1e6, NewestMS: s.Newest / 1e6, Bytes: s.Bytes, LostMinutes: s.LostMinutes, Damaged: s.Damaged, Problem: p.Store.Problem()}
+}
+
+// Range is a span of time that is asked for, in milliseconds since 1970.
+type Range struct{ From, To int64 }
+
+// mostMS is the greatest time that is asked for, in the year 2109.
+const mostMS = 1 << 42
+
+// ParseRange reads from= and to=. Without to= it ends now. It reports whether a range is asked for at all.
+func ParseRange(q url.Values, now time.Time) (r Range, asked bool, err error) {
+	if q.Get("from") == "" && q.Get("to") == "" {
+		return r, false, nil
+	}
+	read := func(name string, def int64) (int64, error) {
+		text := q.Get(name)
+		if text == "" && def >= 0 {
+			return def, nil
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 || n > mostMS {
+			return 0, fmt.Errorf("%s: %.40q is outside 0..%d, milliseconds since 1970", name, text, int64(mostMS))
+		}
+		return n, nil
+	}
+	if r.From, err = read("from", -1); err != nil {
+		return r, true, err
+	}
+	if r.To, err = read("to", now.UnixMilli()); err != nil {
+		return r, true, err
+	}
+	if r.From >= r.To {
+		return r, true, fmt.Errorf("from: %d is not before to, %d", r.From, r.To)
+	}
+	return r, true, nil
+}
+
+func (r Range) ns() (from, to int64) { return r.From * 1e6, r.To * 1e6 }
+
+// figures are the metrics by name.
+var figures = map[string]history.Figure{
+	"latency_min": history.LatencyMin, "latency_p50": history.LatencyP50, "latency_p90": history.LatencyP90, "latency_p99": history.LatencyP99, "latency_max": history.LatencyMax,
+	"queue_min": history.QueueMin, "queue_p50": history.QueueP50, "queue_p99": history.QueueP99, "queue_max": history.QueueMax,
+	"tx_utilization_max": history.UtilizationMax, "count": history.Records,
+}
+
+// ErrRange is the error of a range that no history can answer.
+var ErrRange = history.ErrRange
+
+// about says of what time an answer is, and what it lacks.
+func (p *Past) about(r Range, c *history.Columns) *ask.Range {
+	out := &ask.Range{FromMS: c.From / 1e6, ToMS: c.To / 1e6, ResolutionMS: c.Step.Milliseconds(), Merged: c.Merged(), Columns: c.Windows, Lacks: []string{}}
+	add := func(format string, args ...any) { out.Lacks = append(out.Lacks, fmt.Sprintf(format, args...)) }
+	step, oldest := c.Step, c.Oldest/1e6
+	switch newest := p.Store.Stats().Newest / 1e6; {
+	case c.Oldest == 0:
+		add("the history is empty: a minute is written when it has ended")
+	case oldest >= r.To || newest <= r.From:
+		add("the history is from %s to %s", at(oldest), at(newest))
+	default:
+		if oldest > r.From+step.Milliseconds() {
+			add("the history begins at %s", at(oldest))
+		}
+		first, last := max(c.From, c.Oldest/int64(step)*int64(step)), min(c.To, newest*1e6)
+		gaps, all := 0, 0
+		for i, n := range c.Windows {
+			if end := c.End(i); end > first && end-int64(step) < last {
+				all++
+				if n == 0 {
+					gaps++
+				}
+			}
+		}
+		if gaps > 0 {
+			add("%d of %d columns are gaps: no window of that time was written", gaps, all)
+		}
+	}
+	if c.Damaged > 0 {
+		add("%d damaged records could not be read", c.Damaged)
+	}
+	return out
+}
+
+func at(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04 UTC") }
+
+// idOf is an id of a hop that is the same in all answers.
+func idOf(k inference.HopKey) uint64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, k.Node, " ", k.EgressIf, " ", k.Other) // it takes every write
+	return h.Sum64() >> 11                               // which numbers of JavaScript hold
+}
+
+// series reads one figure of the hops that keep lets pass.
+func (p *Past) series(ctx context.Context, r Range, f history.Figure, keep func(inference.HopKey) bool) (map[inference.HopKey][]ask.Value, history.Columns, error) {
+	type value struct {
+		column int
+		v      float32
+	}
+	found := map[inference.HopKey][]value{}
+	from, to := r.ns()
+	c, err := p.Store.Series(ctx, from, to, func(i int, k inference.HopKey, all *history.Figures) {
+		if keep == nil || keep(k) {
+			found[k] = append(found[k], value{i, all[f]})
+		}
+	})
+	out := make(map[inference.HopKey][]ask.Value, len(found))
+	for k, list := range found {
+		row := absent(len(c.Windows))
+		for _, x := range list {
+			row[x.column] = ask.Value(x.v)
+		}
+		out[k] = row
+	}
+	return out, c, err
+}
+
+func absent(n int) []ask.Value {
+	row := make([]ask.Value, n)
+	for i := range row {
+		row[i] = ask.Absent
+	}
+	return row
+}
+
+func ends(c *history.Columns) []int64 {
+	out := make([]int64, len(c.Windows))
+	for i := range out {
+		out[i] = c.End(i) / 1e6
+	}
+	return out
+}
+
+// Matrix is a metric of all hops over the columns of a range.
+func (p *Past) Matrix(ctx context.Context, r Range, metric, unit string) (*ask.Matrix, error) {
+	rows, c, err := p.series(ctx, r, figures[metric], nil)
+	if err != nil {
+		return nil, err
+	}
+	m := &ask.Matrix{Metric: metric, Unit: unit, Windows: ends(&c), Reports: c.Reports, Hops: []ask.MatrixRow{}, Range: p.about(r, &c)}
+	for _, k := range slices.SortedFunc(keys(rows), inference.HopKey.Compare) {
+		m.Hops = append(m.Hops, ask.MatrixRow{ID: idOf(k), Node: k.NodeName(), EgressIf: k.EgressName(), Values: rows[k]})
+	}
+	return m, nil
+}
+
+func keys[V any](m map[inference.HopKey]V) func(func(inference.HopKey) bool) {
+	return func(yield func(inference.HopKey) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// Hops lists hops of a range, those first whose worst column is worst. Their values are those of all windows of the range together.
+func (p *Past) Hops(ctx context.Context, r Range, metric string, byNode bool, keep func(inference.HopKey) bool, offset, limit int) (*ask.HopList, error) {
+	trends, c, err := p.series(ctx, r, figures[metric], keep)
+	if err != nil {
+		return nil, err
+	}
+	from, to := r.ns()
+	w, sum, err := p.Store.Sum(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	c.Damaged += sum.Damaged
+	list := slices.SortedFunc(keys(trends), inference.HopKey.Compare)
+	if !byNode {
+		slices.SortStableFunc(list, func(a, b inference.HopKey) int { return cmp.Compare(worst(trends[b]), worst(trends[a])) })
+	}
+	out := &ask.HopList{Sort: metric, Total: len(list), RecentWindows: len(c.Windows), Hops: []ask.HopRow{}, Range: p.about(r, &c)}
+	for _, k := range list[min(offset, len(list)):min(offset+limit, len(list))] {
+		out.Hops = append(out.Hops, rowOf(k, &w, trends[k], &c))
+	}
+	return out, nil
+}
+
+// worst is the largest value of a row, and -1 where it has none.
+func worst(row []ask.Value) ask.Value {
+	w := ask.Value(-1)
+	for _, v := range row {
+		if v > w {
+			w = v
+		}
+	}
+	return w
+}
+
+// rowOf is a hop in all windows of a range.
+func rowOf(k inference.HopKey, w *inference.Window, trend []ask.Value, c *history.Columns) ask.HopRow {
+	f := history.NoFigures()
+	if i, ok := slices.BinarySearchFunc(w.Hops, k, func(h inference.HopStats, k inference.HopKey) int { return h.HopKey.Compare(k) }); ok {
+		f = history.FiguresOf(&w.Hops[i])
+	}
+	v := func(i history.Figure) ask.Value { return ask.Value(f[i]) }
+	least := v(history.LatencyMin)
+	row := ask.HopRow{
+		ID: idOf(k), Node: k.NodeName(), EgressIf: k.EgressName(), Count: v(history.Records), Utilization: v(history.UtilizationMax), LatencyMin: &least,
+		Latency: ask.LatencyValues{P50: v(history.LatencyP50), P90: v(history.LatencyP90), P99: v(history.LatencyP99), Max: v(history.LatencyMax)},
+		Queue:   ask.QueueValues{P50: v(history.QueueP50), P99: v(history.QueueP99), Max: v(history.QueueMax)}, Worst: ask.Absent, Trend: trend,
+	}
+	if x := worst(trend); x >= 0 {
+		row.Worst = x
+	}
+	for i, x := range trend {
+		if x == x {
+			row.LastMS = c.End(i) / 1e6
+		}
+	}
+	return row
+}
+
+// Hop is one hop over a range.
+func (p *Past) Hop(ctx context.Context, r Range, k inference.HopKey) (*ask.HopAnswer, error) {
+	from, to := r.ns()
+	type column struct {
+		i int
+		f history.Figures
+	}
+	var found []column
+	c, err := p.Store.Series(ctx, from, to, func(i int, x inference.HopKey, f *history.Figures) {
+		if x == k {
+			found = append(found, column{i, *f})
+		}
+	})
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("%w: no hop %s in this range", ErrNotFound, k)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w, sum, err := p.Store.Sum(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	c.Damaged += sum.Damaged
+	out := &ask.HopAnswer{Windows: ends(&c), Series: map[string][]ask.Value{}, Range: p.about(r, &c)}
+	for name, f := range figures {
+		row := absent(len(c.Windows))
+		for _, x := range found {
+			row[x.i] = ask.Value(x.f[f])
+		}
+		out.Series[name] = row
+	}
+	out.Row = rowOf(k, &w, out.Series["latency_p99"], &c)
+	return out, nil
+}
+
+// Findings are those that lasted in a range, as they were at its end. isOpen reports whether a finding is open now.
+func (p *Past) Findings(ctx context.Context, r Range, isOpen func(id uint64) bool) (open, ended []inference.Finding, about *ask.Range, err error) {
+	from, to := r.ns()
+	h, c, err := p.Store.Happened(ctx, from, to)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	about = p.about(r, &c)
+	later := map[uint64]bool{}
+	if newest := p.Store.Stats().Newest; newest > c.To {
+		next, err := p.Store.After(ctx, c.To)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		for _, id := range next {
+			later[id] = true
+		}
+	}
+	unknown := 0
+	for _, f := range h.Findings {
+		switch {
+		case f.End != 0:
+			ended = append(ended, f)
+		case f.Updated >= c.From || later[f.ID] || isOpen(f.ID):
+			open = append(open, f)
+		default:
+			unknown++
+		}
+	}
+	if unknown > 0 {
+		about.Lacks = append(about.Lacks, fmt.Sprintf("%d findings of earlier runs are left out, because their end is not known", unknown))
+	}
+	if h.LeftOut > 0 {
+		about.Lacks = append(about.Lacks, fmt.Sprintf("%d findings had no place in the records", h.LeftOut))
+	}
+	slices.SortFunc(open, func(a, b inference.Finding) int {
+		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(b.Start, a.Start), cmp.Compare(b.ID, a.ID))
+	})
+	slices.SortFunc(ended, func(a, b inference.Finding) int { return cmp.Or(cmp.Compare(b.End, a.End), cmp.Compare(b.ID, a.ID)) })
+	return open, ended, about, nil
+}
+
+// otherTime is the stage of reports that were received in a range and settled in another time, less those the other way round.
+const otherTime = "other-time"
+
+// Ledger is what was counted in a range, by sink.
+func (p *Past) Ledger(ctx context.Context, r Range) ([]sink.Balance, *ask.Range, error) {
+	from, to := r.ns()
+	h, c, err := p.Store.Happened(ctx, from, to)
+	if err != nil {
+		return nil, nil, err
+	}
+	list := []sink.Balance{}
+	for name, a := range h.Ledger {
+		b := sink.Balance{Sink: name, Received: a.Received, Stored: a.Stored, Dropped: map[string]int64{}, InFlight: map[string]int64{}}
+		rest := int64(a.Received) - int64(a.Stored)
+		for stage, n := range a.Dropped {
+			b.Dropped[stage] = int64(n)
+			rest -= int64(n)
+		}
+		b.InFlight[otherTime] = rest
+		list = append(list, b)
+	}
+	slices.SortFunc(list, func(a, b sink.Balance) int { return cmp.Compare(a.Sink, b.Sink) })
+	return list, p.about(r, &c), nil
+}

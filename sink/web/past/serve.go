@@ -1,0 +1,40 @@
+package past
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+)
+
+// ErrNotFound is the error of what a range does not have.
+var ErrNotFound = errors.New("not found")
+
+// Serve answers a request with a range of time, and reports whether it had one. send sends what answer returns; problem sends why there is
+// nothing.
+func (p *Past) Serve(r *http.Request, send func(v any), problem func(status int, text string), answer func(context.Context, Range) (any, error)) bool {
+	t, asked, err := ParseRange(r.URL.Query(), time.Now())
+	if !asked {
+		return false
+	}
+	if err != nil {
+		problem(http.StatusBadRequest, err.Error())
+		return true
+	}
+	if err := p.Err(); err != nil {
+		problem(http.StatusNotFound, err.Error())
+		return true
+	}
+	v, err := answer(r.Context(), t)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		problem(http.StatusNotFound, err.Error())
+	case errors.Is(err, ErrRange):
+		problem(http.StatusBadRequest, err.Error())
+	case err != nil:
+		problem(http.StatusInternalServerError, err.Error())
+	default:
+		send(v)
+	}
+	return true
+}
