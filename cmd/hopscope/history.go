@@ -1,7 +1,9 @@
 package main
 
 import (
+	"log/slog"
 	"path/filepath"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -24,26 +26,29 @@ func historyDir(cfg *config) string {
 	return ""
 }
 
-// noHistory says why there is no history, and what to set.
-func noHistory(cfg *config) string {
-	if !cfg.History.Enabled {
-		return "no history: set history.enabled"
-	}
-	return "no history: set history.dir, or enable a store with a spool"
-}
-
-// keepHistory opens the history and makes it a writer of the collector.
-func (r *running) keepHistory() (err error) {
+// keepHistory opens the history and makes it a writer of the collector. Where it cannot be opened, such as on a full disk, the collector runs
+// without it and says so.
+func (r *running) keepHistory(log *slog.Logger) {
 	dir := historyDir(r.cfg)
-	if dir == "" {
-		return nil
+	switch {
+	case !r.cfg.History.Enabled:
+		r.noHistory = "no history: set history.enabled"
+		return
+	case dir == "":
+		r.noHistory = "no history: set history.dir, or enable a store with a spool"
+		return
 	}
-	r.history, err = history.Open(r.cfg.History, history.Options{Dir: dir, Hops: r.cfg.Flows.MaxHops, Ledger: r.Balances})
+	s, err := history.Open(r.cfg.History, history.Options{Dir: dir, Hops: r.cfg.Flows.MaxHops, Ledger: r.Balances})
 	if err != nil {
-		return err
+		r.noHistory = "no history: " + strings.TrimPrefix(err.Error(), "history: ")
+		r.historyFails = true
+		if log != nil {
+			log.Error("no history is kept", "dir", dir, "error", err.Error())
+		}
+		return
 	}
-	r.AddWriter(r.history)
-	return nil
+	r.history = s
+	r.AddWriter(s)
 }
 
 // Close releases what was opened, for a collector that is not run.
@@ -56,13 +61,16 @@ func (r *running) Close() error {
 
 // historyProblems adds what is wrong with the history.
 func (r *running) historyProblems(problems []string) []string {
-	if r.history == nil {
+	p := ""
+	if r.history != nil {
+		p = r.history.Problem()
+	} else if r.historyFails {
+		p = r.noHistory
+	}
+	if p == "" {
 		return problems
 	}
-	if p := r.history.Problem(); p != "" {
-		return append(problems[:len(problems):len(problems)], p)
-	}
-	return problems
+	return append(problems[:len(problems):len(problems)], p)
 }
 
 // historyMetrics are those of the history, beside those of all collectors.

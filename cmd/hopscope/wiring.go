@@ -36,7 +36,10 @@ type running struct {
 	cfg  *config
 	page *web.Server // nil without one
 
-	history *history.Store         // nil without one
+	history      *history.Store // nil without one
+	noHistory    string         // why there is none, and what to set
+	historyFails bool           // it could not be opened
+
 	fleet   *kafka.Writer          // nil where the collector is no member of one
 	replays bool                   // its windows are those of a capture
 	served  atomic.Pointer[string] // where the page is, for later requests
@@ -57,9 +60,7 @@ func openLive(cfg *config, opt collector.Options, network *atlas.Map) (*running,
 	if err != nil {
 		return r, err
 	}
-	if err := r.keepHistory(); err != nil {
-		return nil, errors.Join(err, r.Close())
-	}
+	r.keepHistory(opt.Log)
 	if cfg.Web.Listen == "" {
 		return r, nil
 	}
@@ -113,7 +114,7 @@ func (r *running) addPage(cfg web.Config, network *atlas.Map, log *slog.Logger) 
 	}
 	page, err := openPage(cfg, web.Deps{
 		Status: r.status, Ledger: r.Balances, Names: r.Names, Loop: r.loopView, Unread: r.unread, Paths: pagePaths(r.Inferred), PathsOf: pagePathsOf(r.InferredOf),
-		Setting: r.setting, Rules: r.cfg.Alerts.File, Warn: warner(log), Past: past.Past{Store: r.history, None: noHistory(r.cfg)},
+		Setting: r.setting, Rules: r.cfg.Alerts.File, Warn: warner(log), Past: past.Past{Store: r.history, None: r.noHistory},
 	}, network, registry, r.NotReady, r.notes)
 	if err != nil {
 		return err
