@@ -14,7 +14,7 @@ import (
 // [AllSeries], and the shipped dashboards are checked against it.
 type Series struct {
 	Measurement string
-	Doc         string // one point per what
+	Doc         string // the object of a point, from its noun on
 	Tags        []TagSpec
 	Fields      []FieldSpec
 }
