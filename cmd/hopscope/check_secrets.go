@@ -56,6 +56,10 @@ func namedFiles(cfg *config) (list []named) {
 	}
 	if c := &cfg.Web; c.Listen != "" {
 		add("web.token_file", c.TokenFile, true)
+		if o := &c.Access.OIDC; o.Issuer != "" {
+			add("web.access.oidc.client_secret_file", o.ClientSecretFile, true)
+			add("web.access.oidc.ca_file", o.CAFile, false)
+		}
 		add("web.topology", c.Topology, false)
 		add("web.tls_cert_file", c.TLSCertFile, false)
 		add("web.tls_key_file", c.TLSKeyFile, true)

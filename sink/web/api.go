@@ -26,6 +26,7 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	s.api(mux)
 	mux.HandleFunc("/login", s.gate.ServeLogin)
+	mux.HandleFunc("/oidc/", s.gate.ServeOIDC)
 	mux.Handle("/docs/", http.StripPrefix("/docs", docs.Handler()))
 	if s.deps.Metrics != nil {
 		mux.Handle("/metrics", s.deps.Metrics)

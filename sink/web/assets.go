@@ -88,10 +88,16 @@ func (a assets) serve(w http.ResponseWriter, r *http.Request, name string, statu
 const alertMark = `role="alert" hidden>`
 
 // login answers with the form, and why a login failed.
-func (a assets) login(w http.ResponseWriter, r *http.Request, status int, problem string) {
+func (a assets) login(w http.ResponseWriter, r *http.Request, status int, problem string, token, openID bool) {
 	body := a["login.html"].body
 	if problem != "" {
 		body = bytes.Replace(body, []byte(alertMark), []byte(`role="alert">`+html.EscapeString(problem)), 1)
+	}
+	if openID {
+		body = bytes.Replace(body, []byte(`id="openid" hidden>`), []byte(`id="openid">`), 1)
+	}
+	if !token {
+		body = bytes.Replace(body, []byte(`id="by-token">`), []byte(`id="by-token" hidden>`), 1)
 	}
 	assets{"login": newAsset(body, a["login.html"].kind)}.serve(w, r, "login", status)
 }

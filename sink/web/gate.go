@@ -10,7 +10,7 @@ import (
 // public paths need no login: the probes of an orchestrator, and what the login form is drawn with.
 func public(path string) bool {
 	switch path {
-	case "/healthz", "/readyz", "/login", "/app.css", "/favicon.svg", "/inter.woff2":
+	case "/healthz", "/readyz", "/login", "/app.css", "/favicon.svg", "/inter.woff2", "/oidc/login", "/oidc/callback":
 		return true
 	}
 	return strings.HasPrefix(path, "/docs/") // the documentation of the program, which alerts point at
@@ -18,7 +18,8 @@ func public(path string) bool {
 
 // serveLoginPage answers with the form, and why a login failed.
 func (s *Server) serveLoginPage(w http.ResponseWriter, r *http.Request, status int, problem string) {
-	s.assets.login(w, r, status, problem)
+	token, openID := s.gate.Ways()
+	s.assets.login(w, r, status, problem, token, openID)
 }
 
 // openFindings returns the open findings as the API answers them.

@@ -29,16 +29,18 @@ type Config struct {
 	SessionLife    time.Duration `yaml:"session_lifetime" doc:"A session of a browser ends this time after its login." range:"1m..8760h"`
 	MaxSessions    int           `yaml:"max_sessions" doc:"Sessions that are open at a time. For one more, that which was not used for longest ends." range:"1..65536"`
 	MaxTokens      int           `yaml:"max_tokens" doc:"Tokens by role that there can be. Further ones are refused." range:"1..4096"`
+	OIDC           OIDC          `yaml:"oidc" doc:"Login by OpenID Connect."`
 	ChangesBytes   int64         `yaml:"changes_bytes" doc:"Size of the log of changes on disk, in two files. The older one makes room." range:"65536..1073741824"`
 }
 
 // SetDefaults makes c the default settings, which change nothing of a page with one token or none.
 func (c *Config) SetDefaults() {
 	*c = Config{OpenRole: "viewer", SessionIdle: 12 * time.Hour, SessionLife: 7 * 24 * time.Hour, MaxSessions: 1024, MaxTokens: 256, ChangesBytes: 16 << 20}
+	c.OIDC.SetDefaults()
 }
 
 // Logins reports whether the settings have a way to log in, other than by the one token of the page.
-func (c *Config) Logins() bool { return c.UserHeader != "" }
+func (c *Config) Logins() bool { return c.UserHeader != "" || c.OIDC.Issuer != "" }
 
 // Validate names all problems between the fields at once.
 func (c *Config) Validate() error {

@@ -4,7 +4,7 @@
 // # Order
 //
 // A request is known by the first of these that it has: a bearer token, the user header of a trusted proxy, the cookie of a session.
-// A wrong bearer token is refused, whatever else the request has. Where no login is configured, every request has the open role.
+// A login by OpenID Connect begins a session, as one by the form does. A wrong bearer token is refused, whatever else the request has. Where no login is configured, every request has the open role.
 //
 // # Files
 //

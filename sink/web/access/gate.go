@@ -25,6 +25,7 @@ const (
 	ByToken    = "token"     // the one token of the page
 	ByAPIToken = "api-token" // a token by role
 	ByProxy    = "proxy"     // the header of a trusted proxy
+	ByOIDC     = "oidc"      // OpenID Connect
 )
 
 // The files of the directory.
@@ -84,6 +85,7 @@ type Gate struct {
 	tokens   *tokens  // nil without a directory
 	changes  *journal // nil without a directory
 	sessions *sessions
+	oidc     *provider // nil without one
 	attempts *attempts
 	crossing *http.CrossOriginProtection
 
@@ -118,6 +120,9 @@ func Open(o Options) (*Gate, error) {
 		if g.open, err = ParseRole(c.OpenRole); err != nil {
 			return nil, fmt.Errorf("open_%w", err)
 		}
+	}
+	if g.oidc, err = newProvider(&c.OIDC); err != nil {
+		return nil, fmt.Errorf("oidc: %w", err)
 	}
 	if c.Dir != "" {
 		if err := g.openDir(c); err != nil {
@@ -175,6 +180,11 @@ func (g *Gate) Run(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// Ways reports how a client can log in at the form: with a token, and by OpenID Connect.
+func (g *Gate) Ways() (token, openID bool) {
+	return g.o.Token != "" || g.tokens != nil, g.oidc != nil
 }
 
 // needed reports whether a login is needed.

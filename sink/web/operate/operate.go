@@ -123,6 +123,7 @@ func author(r *http.Request) string {
 
 // Mute asks for no alerts of an element, a kind, or a kind at an element.
 type Mute struct {
+	ID         string `json:"id,omitempty"`          // of an open finding, or the name of its alert, in place of element and kind
 	Element    string `json:"element,omitempty"`     // node 7, interface 7:3, link 7-9 and the like
 	Kind       string `json:"kind,omitempty"`        // such as high-latency
 	ForSeconds int64  `json:"for_seconds,omitempty"` // 0 is until it is taken back
@@ -147,6 +148,20 @@ func (m *Mute) rule(now time.Time, by string) (notify.Mute, error) {
 		out.Until = now.Add(time.Duration(m.ForSeconds) * time.Second).Format(time.RFC3339)
 	}
 	return out, errors.Join(out.Validate(), access.CheckNote("note", m.Note))
+}
+
+// of sets the element and the kind of the finding that is named.
+func (m *Mute) of(open []ask.Finding) error {
+	if m.Element != "" || m.Kind != "" {
+		return errors.New("id: excludes element and kind")
+	}
+	alert, err := ask.AlertOf(open, m.ID)
+	if err != nil {
+		return err
+	}
+	f, err := notify.ParseKey(alert)
+	m.Element, m.Kind = f.Element.String(), f.Kind.String()
+	return err
 }
 
 // ServeMute mutes.
@@ -176,6 +191,9 @@ func (d *Desk) mute(w http.ResponseWriter, r *http.Request, action string, chang
 		err = access.ReadBody(w, r, &in)
 	}
 	var rule notify.Mute
+	if err == nil && in.ID != "" {
+		err = in.of(d.Open())
+	}
 	if err == nil {
 		rule, err = in.rule(now, author(r))
 	}

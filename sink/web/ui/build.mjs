@@ -22,7 +22,7 @@ const shared = {
   target: ["chrome110", "firefox115", "safari16.4"],
 };
 await build({ ...shared, entryPoints: ["src/main.ts"], outfile: join(dist, "app.js"), format: "iife" });
-await build({ ...shared, entryPoints: ["src/style/app.css"], outfile: join(dist, "app.css"), external: ["/inter.woff2"] });
+await build({ ...shared, entryPoints: ["src/style/app.css"], outfile: join(dist, "app.css"), external: ["./inter.woff2"] });
 
 for (const name of ["index.html", "login.html", "favicon.svg"]) {
   await copyFile(join(here, "static", name), join(dist, name));

@@ -340,6 +340,22 @@ export interface PointBalance {
 
 export interface Ledger { now_ms: number; reports_per_second: number; balances: Balance[]; problems?: string[]; left_out?: string[]; range?: Range }
 
+// Whoami is the user of the page.
+export interface Whoami { user: string; role: string; login: string; csrf: string; ends_ms?: number; logins: boolean; unchangeable?: string }
+
+export interface Note { by?: string; text?: string; at_ms?: number }
+
+export interface Attention { id: string; alert: string; acknowledged?: Note; muted?: Note; muted_until?: string; mute_element?: string; mute_kind?: string; comments?: Note[] }
+
+export interface AttentionList { alerts: boolean; control: boolean; attention: Attention[]; problem?: string }
+
+export interface Change { number: number; at_ms: number; user: string; role: string; login: string; from?: string; action: string; target?: string; text?: string; failed?: string }
+
+export interface ChangeList { changes: Change[]; more: boolean; kept: number }
+
+// Refused is thrown for a change that was not made, with the reason.
+export class Refused extends Error {}
+
 // NotSignedIn is thrown when the token is missing or was changed.
 export class NotSignedIn extends Error {}
 
@@ -348,9 +364,19 @@ export class NotFound extends Error {}
 
 export async function ask<T>(path: string, query: Record<string, string | number> = {}): Promise<T> {
   const q = new URLSearchParams(Object.entries(query).map(([k, v]) => [k, String(v)])).toString();
-  const answer = await fetch(`/api/${path}${q ? `?${q}` : ""}`, { headers: { Accept: "application/json" }, credentials: "same-origin" });
+  const answer = await fetch(`api/${path}${q ? `?${q}` : ""}`, { headers: { Accept: "application/json" }, credentials: "same-origin" });
   if (answer.status === 401) throw new NotSignedIn();
   if (answer.status === 404 || answer.status === 400) throw new NotFound();
   if (!answer.ok) throw new Error(`${path}: the collector answered ${answer.status}`);
   return (await answer.json()) as T;
+}
+
+// change asks for a change, and answers what was done. It asks for the text that a browser has to send with it each time, so that one of an earlier session is never sent.
+export async function change(path: string, body: object): Promise<string> {
+  const me = await ask<Whoami>("whoami");
+  const answer = await fetch(`api/${path}`, { method: "POST", credentials: "same-origin", body: JSON.stringify(body), headers: { "Content-Type": "application/json", "X-CSRF-Token": me.csrf } });
+  if (answer.status === 401) throw new NotSignedIn();
+  const said = (await answer.json()) as { done?: string; error?: string };
+  if (!answer.ok) throw new Refused(said.error ?? `the page answered ${answer.status}`);
+  return said.done ?? "";
 }

@@ -12,7 +12,7 @@ function inline(text: string): (HTMLElement | string)[] {
     done = m.index + m[0].length;
     const label = (m[2] ?? "").replaceAll("`", "");
     if (m[1] !== undefined) parts.push(el("code", {}, m[1]));
-    else parts.push(m[3]?.startsWith("#") ? el("a", { href: `/docs/findings${m[3]}` }, label) : label);
+    else parts.push(m[3]?.startsWith("#") ? el("a", { href: `docs/findings${m[3]}` }, label) : label);
   }
   parts.push(text.slice(done));
   return parts;
@@ -27,7 +27,7 @@ function contents(x: Explanation): HTMLElement[] {
   list("Not judged", x.unjudged.map((s) => el("li", {}, s)));
   list("Where to look next", [
     ...x.next.filter((l) => l.page).map((l) => el("li", {}, el("a", { href: l.page }, l.text))),
-    el("li", {}, el("a", { href: x.runbook }, "All about this kind of finding")),
+    el("li", {}, el("a", { href: x.runbook.replace(/^\//, "") }, "All about this kind of finding")),
   ]);
   return out;
 }

@@ -1,6 +1,7 @@
 // What is wrong, as it is found: open findings first, then those that ended. Findings that have one cause are folded below it.
 
 import type { Finding, FindingList } from "./api";
+import { actions } from "./access";
 import { explainer } from "./explain";
 import { Keyed, byId, el, icon, setAttribute, setHidden, setText } from "./dom";
 import { clock, hopName, moment, nodeName, plural, span } from "./format";
@@ -125,6 +126,7 @@ export class FindingsView {
           el("span", { class: "finding-since" })),
         el("p", { class: "finding-text" }),
         el("details", { class: "finding-evidence" }, el("summary", {}), el("ul", {})),
+        actions(id),
         explainer(id),
       ));
   }

@@ -29,7 +29,7 @@ export class Live {
   connect(): void {
     clearTimeout(this.retry);
     this.source?.close();
-    const s = new EventSource(`/api/events${this.lastID ? `?last_event_id=${encodeURIComponent(this.lastID)}` : ""}`);
+    const s = new EventSource(`api/events${this.lastID ? `?last_event_id=${encodeURIComponent(this.lastID)}` : ""}`);
     this.source = s;
     const on = (kind: string, handle: (data: string) => void): void => {
       s.addEventListener(kind, (e) => {

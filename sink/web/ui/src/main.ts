@@ -1,5 +1,6 @@
 // The page of a hopscope collector. It asks the API of the server it came from, and listens to its events.
 
+import { loadAccess } from "./access";
 import { NotFound, NotSignedIn, ask, type ExporterList, type Finding, type FindingList, type FleetList, type FlowList, type HopList, type InterfaceList, type Ledger, type NameList, type PathList, type ProbedList, type Status, type UnreadList } from "./api";
 import { byId, el, setAttribute, setHidden, setText, type Filter } from "./dom";
 import { EmptyView } from "./empty";
@@ -79,7 +80,7 @@ function changeRange(): void {
 let visited = false; // the finding that the address named at first
 
 function failed(e: unknown): void {
-  if (e instanceof NotSignedIn) window.location.assign("/login");
+  if (e instanceof NotSignedIn) window.location.assign("login");
   else if (!(e instanceof TypeError)) console.warn(e); // a TypeError is the network's; the stream says so itself
 }
 
@@ -117,7 +118,7 @@ async function load(): Promise<void> {
     if (hop.node === "") chooseFirst();
     select();
     draw();
-    await Promise.all([hop.load(findings.every, now()), flows.load(now()), map.load()]);
+    await Promise.all([hop.load(findings.every, now()), flows.load(now()), map.load(), loadAccess()]);
   } catch (e) {
     full = full || everything;
     throw e;
@@ -245,7 +246,7 @@ function foot(s: Status): void {
   byId("foot").replaceChildren(
     ...parts.map((p) => el("span", {}, p)),
     ...s.sources.filter((x) => x.problem).map((x) => el("span", { class: "bad" }, `${x.kind} ${x.address}: ${x.problem}`)),
-    el("a", { href: "/LICENSES.txt" }, "Licences"),
+    el("a", { href: "LICENSES.txt" }, "Licences"),
   );
 }
 
