@@ -76,11 +76,11 @@ func TestAPIInterfaces(t *testing.T) {
 	}
 	// Twelve windows of each; of 9:1 the one in which its counters came. JSON's null leaves 0 here.
 	want := []string{
-		"9:1 0 use 0/0 queue 0 in -/-/- out -/4/- last 2000 octets -/-",
-		"7:4 0 use 0/0 queue 0 in 12000/-/- out 120/-/12 last 21000 octets 13194139533312/84",
-		"7:3 25000000000 use 0/0 queue 0 in 12000/12/- out 120/-/- last 21000 octets -/-",
-		"8:2 0 use 0/0.5 queue 900 in 60/-/- out 0/-/- last 21000 octets -/-",
-		"8:1 0 use 0.2/0 queue 0 in 60/-/- out 0/-/- last 21000 octets -/-",
+		"9:1 0 use NaN/NaN queue NaN in -/-/- out -/4/- last 2000 octets -/-",
+		"7:4 0 use NaN/NaN queue NaN in 12000/-/- out 120/-/12 last 21000 octets 13194139533312/84",
+		"7:3 25000000000 use NaN/NaN queue NaN in 12000/12/- out 120/-/- last 21000 octets -/-",
+		"8:2 0 use NaN/0.5 queue 900 in 60/-/- out 0/-/- last 21000 octets -/-",
+		"8:1 0 use 0.2/NaN queue NaN in 60/-/- out 0/-/- last 21000 octets -/-",
 	}
 	if fmt.Sprint(lines) != fmt.Sprint(want) || got.Total != 5 {
 		t.Errorf("%d interfaces\n%q\nwant\n%q", got.Total, lines, want)

@@ -47,7 +47,7 @@ func TestAPIProbed(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("%s>%s %d sent %d received %d lost %d (%d out) p50 %v p99 %v %s last %d", x.From, x.To, x.Path, x.Sent, x.Received, x.Lost, x.Forward, x.DelayP50, x.DelayP99, x.Judgement, x.LastMS))
 	}
 	want := []string{
-		"10.0.0.1>10.0.0.2 3 sent 1200 received 0 lost 1200 (1200 out) p50 0 p99 0 too-few last 21000",
+		"10.0.0.1>10.0.0.2 3 sent 1200 received 0 lost 1200 (1200 out) p50 NaN p99 NaN too-few last 21000",
 		"10.0.0.1>10.0.0.2 2 sent 1200 received 1150 lost 50 (50 out) p50 5000 p99 10000 judged last 21000",
 		"10.0.0.1>10.0.0.2 1 sent 1200 received 1200 lost 0 (0 out) p50 1000 p99 2000 judged last 21000",
 	}
