@@ -29,7 +29,7 @@ export function bindKeys(keys: Key[]): void {
           el("h3", {}, "How to read the picture"),
           el("p", {}, "A row is a hop: a node and the interface by which packets leave it. A column is a window. The colour is how much; the legend has the units."),
           el("p", {}, "Hatched cells had no report, which is not zero. A line under cells is a finding, the symbol beside the name an open one."))),
-      el("p", { class: "dialog-foot" }, el("button", { class: "button primary", value: "close" }, "Close"))));
+      el("p", { class: "dialog-foot" }, el("a", { href: "docs/" }, "Documentation"), el("button", { class: "button primary", value: "close" }, "Close"))));
   const open = (): void => {
     if (!dialog.open) dialog.showModal();
   };
