@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -137,7 +138,13 @@ func TestPast(t *testing.T) {
 	if len(hop.Series["latency_min"]) != 144 || len(hop.Series["queue_p99"]) != 144 {
 		t.Errorf("%d columns", len(hop.Series["latency_min"]))
 	}
-	askFor[struct{}](t, srv, "/api/hop?node=77&"+last(24*time.Hour), http.StatusNotFound)
+	hop = askFor[struct {
+		Series map[string][]*float64
+		Range  ask.Range
+	}](t, srv, "/api/hop?node=77&"+last(24*time.Hour), http.StatusOK)
+	if row := hop.Series["latency_min"]; len(row) != 144 || slices.ContainsFunc(row, func(v *float64) bool { return v != nil }) {
+		t.Errorf("a hop without reports in the range: %v", row)
+	}
 	for _, query := range []string{"from=5&to=5", "from=-3", "to=5", "from=x&to=9"} {
 		askFor[struct{}](t, srv, "/api/hops?"+query, http.StatusBadRequest)
 	}

@@ -2,7 +2,6 @@ package past
 
 import (
 	"context"
-	"errors"
 	"math"
 	"net/url"
 	"slices"
@@ -123,8 +122,16 @@ func TestHops(t *testing.T) {
 	if err != nil || len(a.Series["latency_min"]) != 4 || a.Series["latency_p50"][0] != 20 || a.Row.Latency.P50 != 20 || a.Range.Merged != 4 {
 		t.Errorf("%v: %+v", err, a)
 	}
-	if _, err := p.Hop(t.Context(), minutes(0, 4), inference.HopKey{Node: 1}); !errors.Is(err, ErrNotFound) {
-		t.Errorf("a hop that was not seen: %v", err)
+	a, err = p.Hop(t.Context(), minutes(0, 4), inference.HopKey{Node: 1})
+	if err != nil || len(a.Series["latency_p50"]) != 4 || a.Row.Node != "1" || a.Row.Count == a.Row.Count {
+		t.Errorf("a hop that was not seen: %v: %+v", err, a)
+	}
+	for name, row := range a.Series {
+		for _, v := range row {
+			if v == v {
+				t.Errorf("a hop that was not seen has %s %v", name, v)
+			}
+		}
 	}
 }
 

@@ -7,9 +7,6 @@ import (
 	"time"
 )
 
-// ErrNotFound is the error of what a range does not have.
-var ErrNotFound = errors.New("not found")
-
 // Serve answers a request with a range of time, and reports whether it had one. send sends what answer returns; problem sends why there is
 // nothing.
 func (p *Past) Serve(r *http.Request, send func(v any), problem func(status int, text string), answer func(context.Context, Range) (any, error)) bool {
@@ -27,8 +24,6 @@ func (p *Past) Serve(r *http.Request, send func(v any), problem func(status int,
 	}
 	v, err := answer(r.Context(), t)
 	switch {
-	case errors.Is(err, ErrNotFound):
-		problem(http.StatusNotFound, err.Error())
 	case errors.Is(err, ErrRange):
 		problem(http.StatusBadRequest, err.Error())
 	case err != nil:
