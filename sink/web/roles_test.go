@@ -55,7 +55,7 @@ func do(t *testing.T, srv *Server, token, path, body string, want int) string {
 	return string(text)
 }
 
-// TestEveryEndpointHasARole walks the list of endpoints: each states a role, refuses those below it and whoever is not known, and
+// TestEveryEndpointHasARole walks the list of endpoints: each states a role, refuses those below it and clients that are not known, and
 // takes one method.
 func TestEveryEndpointHasARole(t *testing.T) {
 	srv, tokens := newTeamServer(t, nil)

@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// issuer is a server of OpenID Connect with a key of its own. It logs in whoever asks.
+// issuer is a server of OpenID Connect with a key of its own. It logs in every user.
 type issuer struct {
 	*httptest.Server
 	key    *rsa.PrivateKey
