@@ -52,10 +52,8 @@ func TestForbidden(t *testing.T) {
 		{"planner", "planner/cover/solve"},
 		{"planner/topo", "planner"},
 		{"planner/topo/load", "planner"},
-		{"planner/draw", "planner"},
 		{"planner/cover", "planner/topo/load"},
 		{"planner/cover/solve", "decode"},
-		{"planner/draw", "planner/show"},
 		{"planner/cover", "planner/show"},
 		{"planner/show", "planner/cover/solve"},
 		{"planner/show", "planner/topo/load"},
@@ -88,7 +86,6 @@ func TestForbidden(t *testing.T) {
 		{"planner/opt/postman", module + "planner/opt"},
 		{"planner/show", "time"},
 		{"planner/show", module + "planner/cover"},
-		{"planner/show", module + "planner/draw"},
 		{"planner/control", module + "planner"},
 		{"planner/control", module + "planner/topo"},
 		{"planner/control", module + "planner/attention"},
@@ -158,9 +155,9 @@ func forbidden(pkg, path string, imports map[string][]string) string {
 	case strings.HasPrefix(path, "planner/opt"):
 	case pkg == "planner/topo":
 		return "graphs know nothing of ours but algorithms"
-	case loads || pkg == "planner/draw":
+	case loads:
 		if path != "planner/topo" {
-			return "topologies and pictures know graphs and no plans"
+			return "topologies know graphs and no plans"
 		}
 	case pkg == "planner" && to != "":
 		return "what is common to families knows none of them"

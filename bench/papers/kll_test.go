@@ -12,8 +12,8 @@ import (
 	"github.com/apache/datasketches-go/common"
 	datasketches "github.com/apache/datasketches-go/kll"
 
-	"github.com/hopscope/hopscope/sketches/kll"
 	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 const many = 100_000
@@ -45,7 +45,7 @@ var contestants = []struct {
 	name string
 	new  func(seed int) sketch
 }{
-	{"hopscope-tiny", func(seed int) sketch { return &tiny{rng: kll.Rand(seed)} }},
+	{"hopscope-tiny", func(seed int) sketch { return &tiny{rng: quantile.Rand(seed)} }},
 	{"datasketches-kll", func(int) sketch {
 		s, err := datasketches.NewKllItemsSketchWithDefault[int64](common.ItemSketchLongComparator(false), common.ItemSketchLongSerDe{})
 		if err != nil {
@@ -70,8 +70,8 @@ var contestants = []struct {
 }
 
 type tiny struct {
-	kll.Tiny
-	rng kll.Rand
+	quantile.Tiny
+	rng quantile.Rand
 }
 
 func (t *tiny) Update(v uint16) { t.Tiny.Update(v, &t.rng) }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/planner/draw"
+	"github.com/hopscope/hopscope/planner/show"
 )
 
 // Pictures of large plans are no taller than three screens, say what they show, and are the same each time.
@@ -49,7 +49,7 @@ func TestPlanPictures(t *testing.T) {
 		if err := xml.Unmarshal([]byte(text[0]), &svg); err != nil {
 			t.Fatalf("%s: %v", args, err)
 		}
-		if svg.Height > draw.MaxHeight || svg.Height < 200 || svg.Role != "img" || svg.Title == "" || svg.Desc == "" {
+		if svg.Height > show.MaxHeight || svg.Height < 200 || svg.Role != "img" || svg.Title == "" || svg.Desc == "" {
 			t.Errorf("%s: %+v", args, svg)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sketches"
-	"github.com/hopscope/hopscope/sketches/kll"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // latencies are distributions in nanoseconds.
@@ -31,7 +31,7 @@ var latencies = []struct {
 // PINT, figure 9: quantiles of a hop from compressed values, in sketches of 100 bytes and without.
 //
 // The sketch is off from the result of all codes together by at most a tenth, on average. At the tail it is off by less
-// than half the error of the larger [kll.Tiny]. Measured are at most 7.3 % for 8 bits, with a deviation of 0.4 % from
+// than half the error of the larger [quantile.Tiny]. Measured are at most 7.3 % for 8 bits, with a deviation of 0.4 % from
 // test to test. For wider codes they are 11 ± 1 %.
 func TestSketchesAgainstAllCodes(t *testing.T) {
 	testkit.Long(t)
@@ -56,10 +56,10 @@ func TestSketchesAgainstAllCodes(t *testing.T) {
 					var off, tiny [3]float64
 					for range runs {
 						p := newPool(t, config(1), code, rng.Uint64())
-						r := kll.Rand(rng.Uint64())
+						r := quantile.Rand(rng.Uint64())
 						var f Flow
 						var all sketches.Exact[uint32]
-						var k kll.Tiny
+						var k quantile.Tiny
 						for range n {
 							c := code.Encode(uint64(d.draw(rng)), rng.Uint32())
 							all.Update(c)

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/hopscope/hopscope/sketches/kll"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // A sketch is a run of bytes in the pool's memory, all zero when empty:
@@ -107,7 +107,7 @@ func (l *layout) weight(s []byte, i int) uint64 { return uint64(le.Uint16(s[l.we
 func (l *layout) setWeight(s []byte, i int, w uint64) { le.PutUint16(s[l.weights+2*i:], uint16(w)) }
 
 // add adds a digest to a sketch.
-func (l *layout) add(s []byte, code uint16, r *kll.Rand) {
+func (l *layout) add(s []byte, code uint16, r *quantile.Rand) {
 	if l.kind == Frequent {
 		l.addCounter(s, code)
 	} else {
@@ -116,7 +116,7 @@ func (l *layout) add(s []byte, code uint16, r *kll.Rand) {
 }
 
 // addBin adds a code to a sketch of Quantiles.
-func (l *layout) addBin(s []byte, code uint16, r *kll.Rand) {
+func (l *layout) addBin(s []byte, code uint16, r *quantile.Rand) {
 	count(s, code)
 	if s[shiftAt] != 0 && r.Next()&(1<<s[shiftAt]-1) != 0 {
 		return
@@ -140,7 +140,7 @@ func (l *layout) addBin(s []byte, code uint16, r *kll.Rand) {
 
 // insert makes a bin for a new code, for which two others may have to share one. It fails if they weigh too much
 // together.
-func (l *layout) insert(s []byte, code uint16, r *kll.Rand) bool {
+func (l *layout) insert(s []byte, code uint16, r *quantile.Rand) bool {
 	n := int(s[usedAt])
 	at := 0
 	for at < n && l.code(s, at) < code {
@@ -243,7 +243,7 @@ func (l *layout) move(s []byte, to, from, n int) {
 }
 
 // halve doubles what a weight stands for. Odd ones are rounded by a coin.
-func (l *layout) halve(s []byte, r *kll.Rand) {
+func (l *layout) halve(s []byte, r *quantile.Rand) {
 	s[shiftAt]++
 	n := 0
 	var coins uint64

@@ -20,7 +20,7 @@
 //
 // This gives up the bound on the error that KLL has for every stream. What it gains is measured in
 // TestSketchesAgainstAllCodes, with codes of 8 bits, 3000 digests, and log-normal, Pareto and bimodal latencies. Compared
-// with the quantiles of all codes, medians are 0 to 3 % off and 0.99-quantiles 3 to 7 %. With [kll.Tiny] in 120 bytes it
+// with the quantiles of all codes, medians are 0 to 3 % off and 0.99-quantiles 3 to 7 %. With [quantile.Tiny] in 120 bytes it
 // is 1 to 6 % and 18 to 75 %.
 //
 // # Frequent values

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/hopscope/hopscope/sketches/kll"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // Code maps codes to values; [github.com/hopscope/hopscope/decode/pint.Levels] is one.
@@ -40,7 +40,7 @@ type Pool struct {
 	touched uint32  // the rest was never used
 	freed   uint32
 	stats   Stats
-	rand    kll.Rand
+	rand    quantile.Rand
 
 	entries []entry // of the last Hop
 	spread  spread
@@ -70,7 +70,7 @@ func NewPool(c Config, code Code, seed uint64) (*Pool, error) {
 		data:    make([]byte, (c.Hops+1)*c.Panes*c.Bytes),
 		blocks:  make([]block, c.Hops+1),
 		touched: 1,
-		rand:    kll.Rand(seed),
+		rand:    quantile.Rand(seed),
 	}
 	p.entries = make([]entry, 0, p.layout.room*c.Panes)
 	return p, nil

@@ -5,7 +5,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sketches"
-	"github.com/hopscope/hopscope/sketches/tail"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // head is one hop of one flow, without the sketch of its latencies.
@@ -22,13 +22,13 @@ func (h *head) key() inference.HopKey { return inference.HopKey{Node: h.node, Eg
 // block is a hop with a sketch of its own size, or two halves.
 type block struct {
 	head
-	latency tail.Sketch
+	latency quantile.Tail
 }
 
 // half is a hop whose sketch is brief.
 type half struct {
 	head
-	latency tail.Brief
+	latency quantile.BriefTail
 }
 
 // Both halves fill a block.
@@ -69,11 +69,11 @@ func (s *slab) brief(b uint32) *half {
 }
 
 // sketch returns the latencies of a hop.
-func (s *slab) sketch(b uint32) tail.Sketch {
+func (s *slab) sketch(b uint32) quantile.Tail {
 	if b&whole != 0 {
 		return s.blocks[b&^whole/2].latency
 	}
-	return s.brief(b).latency.Sketch()
+	return s.brief(b).latency.Tail()
 }
 
 // touch reads the cache lines of a hop.
@@ -177,7 +177,7 @@ func (s *slab) grow(b uint32) uint32 {
 }
 
 // shrink makes the first half of a whole block its hop, with a brief sketch.
-func (s *slab) shrink(b uint32, t *tail.Brief) uint32 {
+func (s *slab) shrink(b uint32, t *quantile.BriefTail) uint32 {
 	b &^= whole
 	s.brief(b).latency = *t
 	s.list(b + 1)

@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/internal/testkit"
-	"github.com/hopscope/hopscope/sketches/tail"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // Blocks and halves are each owned once, keep their hop, and are all free again in the end.
@@ -45,10 +45,10 @@ func TestSlab(t *testing.T) {
 			}
 			held[to] = held[b]
 			delete(held, b)
-			s.blocks[to&^whole/2].latency = tail.Sketch{}
+			s.blocks[to&^whole/2].latency = quantile.Tail{}
 			wholes++
 		case n == 5 && b&whole != 0:
-			var brief tail.Brief
+			var brief quantile.BriefTail
 			to := s.shrink(b, &brief)
 			held[to] = held[b]
 			delete(held, b)

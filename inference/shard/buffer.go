@@ -5,7 +5,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/sketches/logcode"
-	"github.com/hopscope/hopscope/sketches/tail"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // full reports whether n reports more fill the buffer.
@@ -144,7 +144,7 @@ func (s *State) feed(f *flow, chain []uint32, i int, codes []uint16) {
 		listed := t.Listed()
 		t.Add(codes, &s.rng)
 		if listed && !t.Listed() {
-			var brief tail.Brief
+			var brief quantile.BriefTail
 			if brief.Hold(t) {
 				s.slab.replace(f, chain, i, s.slab.shrink(b, &brief))
 			}
@@ -155,7 +155,7 @@ func (s *State) feed(f *flow, chain []uint32, i int, codes []uint16) {
 	if brief.Add(codes) {
 		return
 	}
-	t := brief.Sketch()
+	t := brief.Tail()
 	t.Add(codes, &s.rng)
 	if brief.Hold(&t) {
 		return

@@ -43,7 +43,7 @@
 //
 // A report appends the codes of its hops to the flow's buffer. A full buffer, after 20 reports of five hops, is flushed
 // into the sketches. They take many codes at once much faster than one by one. A sketch that has seen some hundreds of
-// codes samples one of 2, 4, 8, ... of them. It counts all of the largest fortieth (package tail). The queues of
+// codes samples one of 2, 4, 8, ... of them. It counts all of the largest fortieth (quantile.Tail). The queues of
 // candidates for the busiest flows wait in a buffer beside.
 //
 // A lazy report in its short form ([decode.Lazy]) whose flow is on its known path is counted where it lies (short.go).

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sketches"
 	"github.com/hopscope/hopscope/sketches/logcode"
-	"github.com/hopscope/hopscope/sketches/tail"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // Flows returns the n flows with most packets over their whole life in the table, busiest first. It changes nothing,
@@ -66,7 +66,7 @@ func (s *State) flowStats(slot uint32, e *entry) inference.FlowStats {
 }
 
 // summary reads the quantiles of a sketch.
-func summary(t *tail.Sketch) inference.Summary {
+func summary(t *quantile.Tail) inference.Summary {
 	if t.Count() == 0 {
 		return inference.Summary{}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/digest"
 	"github.com/hopscope/hopscope/sketches"
-	"github.com/hopscope/hopscope/sketches/kll"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // batchSize is how many reports are looked up together, so that their cache misses overlap.
@@ -21,7 +21,7 @@ type State struct {
 	cfg          Config
 	key          decode.HashKey
 	idle         int64 // the idle timeout, ns
-	rng          kll.Rand
+	rng          quantile.Rand
 	flows        *table
 	slab         slab
 	hops         hops
@@ -84,7 +84,7 @@ func New(cfg Config, seed uint64) *State {
 	n := cfg.MemoryBytes / per
 	key := decode.NewHashKey(seed)
 	s := &State{
-		cfg: cfg, key: key, idle: int64(cfg.IdleTimeout), rng: kll.Rand(seed),
+		cfg: cfg, key: key, idle: int64(cfg.IdleTimeout), rng: quantile.Rand(seed),
 		hops: hops{hopTable: newHopTable(cfg.MaxHops, key)},
 		top:  newTopFlows(cfg.TopFlows),
 

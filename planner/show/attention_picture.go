@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/hopscope/hopscope/planner/attention"
-	"github.com/hopscope/hopscope/planner/draw"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -14,12 +13,12 @@ import (
 const (
 	detailColor  = "#0b7285"
 	suspectColor = "#e03131"
-	basicColor   = draw.Quiet
+	basicColor   = quiet
 )
 
 // drawLooked draws a topology, and which of its links are looked at closely.
-func drawLooked(g *topo.Graph, p *attention.Problem, chosen, suspicious map[string]bool) (*draw.Picture, error) {
-	pic, err := draw.New(g)
+func drawLooked(g *topo.Graph, p *attention.Problem, chosen, suspicious map[string]bool) (*picture, error) {
+	pic, err := newPicture(g)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +49,7 @@ func drawLooked(g *topo.Graph, p *attention.Problem, chosen, suspicious map[stri
 }
 
 // drawShared draws probes as nodes, with a link where a suspicious link is on both.
-func drawShared(p *attention.Problem, chosen, suspicious map[string]bool) (*draw.Picture, error) {
+func drawShared(p *attention.Problem, chosen, suspicious map[string]bool) (*picture, error) {
 	b := topo.NewBuilder("suspicious links")
 	node := map[string]int{}
 	on := map[string][]int{}
@@ -81,7 +80,7 @@ func drawShared(p *attention.Problem, chosen, suspicious map[string]bool) (*draw
 	if err != nil {
 		return nil, err
 	}
-	pic, err := draw.New(g)
+	pic, err := newPicture(g)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +111,7 @@ func DrawAttention(w io.Writer, g *topo.Graph, p *attention.Problem, plan *atten
 	for _, l := range p.Suspicious {
 		suspicious[l] = true
 	}
-	var pic *draw.Picture
+	var pic *picture
 	var err error
 	if g != nil {
 		pic, err = drawLooked(g, p, chosen, suspicious)

@@ -6,12 +6,11 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/planner/cover"
-	"github.com/hopscope/hopscope/planner/draw"
 )
 
 // DrawCover draws every probe as a walk in its own color. A link has a stroke for each time that a probe passes it.
 func DrawCover(w io.Writer, p *cover.Problem, plan *cover.Plan) error {
-	picture, err := draw.New(p.Graph)
+	picture, err := newPicture(p.Graph)
 	if err != nil {
 		return err
 	}
@@ -27,8 +26,8 @@ func DrawCover(w io.Writer, p *cover.Problem, plan *cover.Plan) error {
 		for hop, i := range w {
 			way[hop] = int(i)
 		}
-		picture.Walk(way, draw.Color(k), "probe "+probe.ID)
-		picture.Legend(draw.Color(k), fmt.Sprintf("%s: %d hops, %s to %s", probe.ID, len(w), probe.Agent, probe.Collector))
+		picture.Walk(way, palette(k), "probe "+probe.ID)
+		picture.Legend(palette(k), fmt.Sprintf("%s: %d hops, %s to %s", probe.ID, len(w), probe.Agent, probe.Collector))
 	}
 	for v := range p.Graph.NumNodes() {
 		if slices.Contains(p.Depots, v) {

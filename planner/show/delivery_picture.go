@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/hopscope/hopscope/planner/delivery"
-	"github.com/hopscope/hopscope/planner/draw"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -30,7 +29,7 @@ func DrawDelivery(w io.Writer, known *topo.Graph, p *delivery.Problem, plan *del
 	if err != nil {
 		return err
 	}
-	pic, err := draw.New(g)
+	pic, err := newPicture(g)
 	if err != nil {
 		return err
 	}
@@ -44,7 +43,7 @@ func DrawDelivery(w io.Writer, known *topo.Graph, p *delivery.Problem, plan *del
 	pic.Legend(serverColor, "server in use")
 	pic.Legend(idleColor, "server not in use")
 	pic.Legend(addedColor, "added link")
-	pic.Legend(draw.Quiet, "switch, and links without reports")
+	pic.Legend(quiet, "switch, and links without reports")
 	rate, way := map[int]float64{}, map[[2]int]float64{} // of links, and of links and the node from where
 	gets, to := map[string]float64{}, map[string][]string{}
 	for _, d := range plan.Assignment {
@@ -69,7 +68,7 @@ func DrawDelivery(w io.Writer, known *topo.Graph, p *delivery.Problem, plan *del
 		case n.Kind == delivery.ServerNode:
 			pic.Node(i, idleColor, "server without reports")
 		default:
-			pic.Node(i, draw.Quiet, fmt.Sprintf("switch, %.1f Gbit/s free", n.Residual()))
+			pic.Node(i, quiet, fmt.Sprintf("switch, %.1f Gbit/s free", n.Residual()))
 		}
 	}
 	for l := range g.NumLinks() {
@@ -79,7 +78,7 @@ func DrawDelivery(w io.Writer, known *topo.Graph, p *delivery.Problem, plan *del
 		}
 		if rate[l] == 0 {
 			if l < len(p.Links) {
-				color = draw.Quiet
+				color = quiet
 			}
 			pic.Link(l, color, "no reports, "+free)
 			continue

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 
-	"github.com/hopscope/hopscope/planner/draw"
 	"github.com/hopscope/hopscope/planner/orchestrate"
 )
 
@@ -30,7 +29,7 @@ func DrawOrchestrate(w io.Writer, p *orchestrate.Problem, plan *orchestrate.Plan
 	slices.SortStableFunc(list, func(x, y carried) int { return cmp.Compare(y.load, x.load) })
 	color := make(map[string]string, len(p.Interfaces))
 	for k, i := range p.Interfaces {
-		color[i.ID] = draw.Color(k)
+		color[i.ID] = palette(k)
 	}
 	longest := int64(1)
 	for _, c := range list {
@@ -50,10 +49,10 @@ func DrawOrchestrate(w io.Writer, p *orchestrate.Problem, plan *orchestrate.Plan
 	if plan.Partial {
 		note += fmt.Sprintf("; partial, %d interfaces are not served", len(plan.Unserved))
 	}
-	pic := flowsPicture{c: &draw.Canvas{Title: title, Desc: note + ". A bar for each flow, its outline as long as its capacity; the blocks in it are interfaces, as long as their items.", Width: flowsLeft + flowsWide + 110},
+	pic := flowsPicture{c: &canvas{Title: title, Desc: note + ". A bar for each flow, its outline as long as its capacity; the blocks in it are interfaces, as long as their items.", Width: flowsLeft + flowsWide + 110},
 		unit: flowsWide / float64(scale), scale: scale, color: color}
-	pic.c.Text(12, 24, 16, "ink", "start", draw.Clip(title, 16, pic.c.Width-24))
-	pic.c.Text(12, 44, 12, "dim", "start", draw.Clip(note, 12, pic.c.Width-24))
+	pic.c.Text(12, 24, 16, "ink", "start", clipTo(title, 16, pic.c.Width-24))
+	pic.c.Text(12, 44, 12, "dim", "start", clipTo(note, 12, pic.c.Width-24))
 	single := list
 	if len(list) > allRows {
 		single = list[:flowRows]
@@ -76,7 +75,7 @@ func DrawOrchestrate(w io.Writer, p *orchestrate.Problem, plan *orchestrate.Plan
 
 // flowsPicture draws rows of flows.
 type flowsPicture struct {
-	c     *draw.Canvas
+	c     *canvas
 	unit  float64 // pixels an item
 	scale int64   // items that have room
 	color map[string]string
@@ -85,14 +84,14 @@ type flowsPicture struct {
 // flow draws the row of one flow.
 func (pic *flowsPicture) flow(y float64, c carried) {
 	pic.c.Titled(fmt.Sprintf("%s: %d of %d items", c.flow.ID, c.load, c.flow.Capacity), func() {
-		pic.c.Text(flowsLeft-8, y+12, 11, "ink", "end", draw.Clip(c.flow.ID, 11, flowsLeft-16))
+		pic.c.Text(flowsLeft-8, y+12, 11, "ink", "end", clipTo(c.flow.ID, 11, flowsLeft-16))
 	})
 	x := float64(flowsLeft)
 	for k, i := range c.ifaces {
 		length := float64(c.items[k]) * pic.unit
 		pic.c.Titled(fmt.Sprintf("%s: %d items", i, c.items[k]), func() {
 			pic.c.Add(`<rect x="%.1f" y="%.0f" width="%.1f" height="%d" fill="%s" class="rim"/>`, x, y, length, flowBar, pic.color[i])
-			if name := draw.Clip(i, 11, length-6); length > 36 || name == i {
+			if name := clipTo(i, 11, length-6); length > 36 || name == i {
 				pic.c.Text(x+3, y+12, 11, "on", "start", name)
 			}
 		})

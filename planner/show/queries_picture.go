@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/hopscope/hopscope/planner/draw"
 	"github.com/hopscope/hopscope/planner/querymix"
 )
 
@@ -18,7 +17,7 @@ func DrawQueries(w io.Writer, plan *querymix.Plan) error {
 	)
 	color := map[string]string{}
 	for k := range plan.Queries {
-		color[plan.Queries[k].Name] = draw.Color(k)
+		color[plan.Queries[k].Name] = palette(k)
 	}
 	bit := float64(height) / float64(plan.Bits)
 	s := plan.Stats
@@ -26,10 +25,10 @@ func DrawQueries(w io.Writer, plan *querymix.Plan) error {
 	if plan.Partial {
 		note += "; partial"
 	}
-	c := &draw.Canvas{Title: fmt.Sprintf("%d queries share %d bits of a packet", s.Queries, plan.Bits), Width: left + width + 40}
+	c := &canvas{Title: fmt.Sprintf("%d queries share %d bits of a packet", s.Queries, plan.Bits), Width: left + width + 40}
 	c.Desc = note + ". From left to right the packets, from the bottom up the bits of the digest."
 	c.Text(12, 24, 16, "ink", "start", c.Title)
-	c.Text(12, 44, 12, "dim", "start", draw.Clip(note, 12, c.Width-24))
+	c.Text(12, 44, 12, "dim", "start", clipTo(note, 12, c.Width-24))
 	for n := 0; n <= plan.Bits; n += max(1, plan.Bits/8) {
 		c.Text(left-8, top+height-float64(n)*bit+4, 12, "dim", "end", fmt.Sprint(n))
 	}
@@ -43,12 +42,12 @@ func DrawQueries(w io.Writer, plan *querymix.Plan) error {
 			high := float64(slot.Bits) * bit
 			c.Titled(fmt.Sprintf("%s: bits %d to %d of %s of packets", slot.Query, slot.Shift, slot.Shift+slot.Bits-1, percent(set.Share)), func() {
 				c.Add(`<rect x="%.2f" y="%.2f" width="%.2f" height="%.2f" fill="%s" class="rim" stroke-width="%.1f"/>`, x, y, wide, high, color[slot.Query], min(1, wide/4))
-				if name := draw.Clip(slot.Query, 12, wide-6); high >= 14 && (wide > 42 || name == slot.Query) {
+				if name := clipTo(slot.Query, 12, wide-6); high >= 14 && (wide > 42 || name == slot.Query) {
 					c.Text(x+wide/2, y+high/2+4, 12, "on", "middle", name)
 				}
 			})
 		}
-		if text := percent(set.Share); wide > draw.TextWidth(text, 12)+4 {
+		if text := percent(set.Share); wide > textWidth(text, 12)+4 {
 			c.Text(x+wide/2, top+height+18, 12, "ink", "middle", text)
 		}
 		x += wide
@@ -64,7 +63,7 @@ func DrawQueries(w io.Writer, plan *querymix.Plan) error {
 		q := &plan.Queries[k]
 		text := fmt.Sprintf("%s: %s bits on %s of packets; %.4g packets to the answer, %s", clip(q.Name, 40), queryWidth(q), percent(q.Share), q.Packets, compare(q))
 		c.Add(`<rect x="%d" y="%.0f" width="14" height="14" fill="%s"/>`, left, y, color[q.Name])
-		c.Text(left+22, y+12, 12, "ink", "start", draw.Clip(text, 12, width))
+		c.Text(left+22, y+12, 12, "ink", "start", clipTo(text, 12, width))
 		y += row
 	}
 	c.Height = y + 16

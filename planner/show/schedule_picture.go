@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/hopscope/hopscope/planner/draw"
 	"github.com/hopscope/hopscope/planner/schedule"
 )
 
@@ -26,8 +25,8 @@ type start struct {
 	probe *schedule.Timed
 }
 
-// lane is an agent with what it starts.
-type lane struct {
+// agentLane is an agent with what it starts.
+type agentLane struct {
 	name   string
 	starts []start
 	bytes  float64 // a second
@@ -63,11 +62,11 @@ func DrawSchedule(w io.Writer, p *schedule.Problem, plan *schedule.Plan) error {
 	if plan.Partial {
 		note += "; partial"
 	}
-	fmt.Fprintf(b, `<title id="title">%s</title><desc id="desc">%s. Time runs from left to right; an agent has a lane, and a start of a probe a tick in it.</desc>`+"\n", draw.Escape(title), draw.Escape(note))
-	fmt.Fprintf(b, `<text class="t" x="12" y="26" font-size="18">%s</text><text class="d" x="12" y="46">%s</text>`+"\n", draw.Escape(title), draw.Escape(note))
+	fmt.Fprintf(b, `<title id="title">%s</title><desc id="desc">%s. Time runs from left to right; an agent has a lane, and a start of a probe a tick in it.</desc>`+"\n", escape(title), escape(note))
+	fmt.Fprintf(b, `<text class="t" x="12" y="26" font-size="18">%s</text><text class="d" x="12" y="46">%s</text>`+"\n", escape(title), escape(note))
 	x := 12.0
 	for _, e := range legend {
-		fmt.Fprintf(b, `<rect x="%.0f" y="60" width="4" height="14" fill="%s"/><text class="t" x="%.0f" y="72">%s</text>`, x, e.color, x+10, draw.Escape(e.text))
+		fmt.Fprintf(b, `<rect x="%.0f" y="60" width="4" height="14" fill="%s"/><text class="t" x="%.0f" y="72">%s</text>`, x, e.color, x+10, escape(e.text))
 		x += 30 + 7*float64(len([]rune(e.text)))
 	}
 	fmt.Fprintln(b)
@@ -81,7 +80,7 @@ func DrawSchedule(w io.Writer, p *schedule.Problem, plan *schedule.Plan) error {
 	for k, l := range lanes {
 		y := top + float64(k)*high
 		fmt.Fprintf(b, `<rect class="lane" x="%d" y="%.1f" width="%d" height="%.1f"/><text class="t" x="%d" y="%.1f" text-anchor="end">%s</text><text class="d" x="%d" y="%.1f">%s</text>`+"\n",
-			left, y+1, width, high-2, left-8, y+high/2+4, draw.Escape(clip(l.name, 22)), left+width+8, y+high/2+4, draw.Escape(BitRate(8*l.bytes)))
+			left, y+1, width, high-2, left-8, y+high/2+4, escape(clip(l.name, 22)), left+width+8, y+high/2+4, escape(BitRate(8*l.bytes)))
 		for i := 0; i < len(l.starts); {
 			j := i + 1 // those of one slot share the height
 			for j < len(l.starts) && l.starts[j].at-l.starts[i].at < plan.Slot/2 {
@@ -90,7 +89,7 @@ func DrawSchedule(w io.Writer, p *schedule.Problem, plan *schedule.Plan) error {
 			part := (high - 4) / float64(j-i)
 			for n, st := range l.starts[i:j] {
 				fmt.Fprintf(b, `<rect x="%.2f" y="%.2f" width="%.2f" height="%.2f" fill="%s"><title>%s</title></rect>`, left+st.at*scale, y+2+float64(n)*part, tick, max(1, part-0.5),
-					colors[st.probe.Class], draw.Escape(fmt.Sprintf("%s at %g ms: every %g ms from %g ms on, for class %s", st.probe.ID, st.at, st.probe.Interval, st.probe.Phase, st.probe.Class)))
+					colors[st.probe.Class], escape(fmt.Sprintf("%s at %g ms: every %g ms from %g ms on, for class %s", st.probe.ID, st.at, st.probe.Interval, st.probe.Phase, st.probe.Class)))
 			}
 			i = j
 		}
@@ -128,13 +127,13 @@ func drawLoad(b *bufio.Writer, plan *schedule.Plan, shown float64, left, width i
 
 // scheduleLanes lists agents with the starts in the time that is shown. That is the hyperperiod, or as much of it as
 // has no more ticks than can be drawn. Where there are too many agents it leaves out those that send least.
-func scheduleLanes(plan *schedule.Plan) (lanes []*lane, shown float64, more int) {
-	byName := map[string]*lane{}
+func scheduleLanes(plan *schedule.Plan) (lanes []*agentLane, shown float64, more int) {
+	byName := map[string]*agentLane{}
 	for k := range plan.Probes {
 		x := &plan.Probes[k]
 		l := byName[x.Agent]
 		if l == nil {
-			l = &lane{name: x.Agent}
+			l = &agentLane{name: x.Agent}
 			if x.Agent == "" {
 				l.name = "(no agent)"
 			}
@@ -150,7 +149,7 @@ func scheduleLanes(plan *schedule.Plan) (lanes []*lane, shown float64, more int)
 		}
 		slices.Sort(bytes)
 		least := bytes[len(bytes)-maxLanes]
-		var kept []*lane
+		var kept []*agentLane
 		for _, l := range lanes {
 			if l.bytes >= least && len(kept) < maxLanes {
 				kept = append(kept, l)
@@ -158,7 +157,7 @@ func scheduleLanes(plan *schedule.Plan) (lanes []*lane, shown float64, more int)
 		}
 		more, lanes = len(lanes)-len(kept), kept
 	}
-	kept := map[*lane]bool{}
+	kept := map[*agentLane]bool{}
 	for _, l := range lanes {
 		kept[l] = true
 	}

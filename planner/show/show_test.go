@@ -10,7 +10,6 @@ import (
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/cover/solve"
-	"github.com/hopscope/hopscope/planner/draw"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -49,7 +48,7 @@ func TestCover(t *testing.T) {
 	var svg struct {
 		Height float64 `xml:"height,attr"`
 	}
-	if err := xml.Unmarshal([]byte(picture.String()), &svg); err != nil || svg.Height <= 0 || svg.Height > draw.MaxHeight {
+	if err := xml.Unmarshal([]byte(picture.String()), &svg); err != nil || svg.Height <= 0 || svg.Height > MaxHeight {
 		t.Errorf("a picture %v pixels high, %v", svg.Height, err)
 	}
 	for name, write := range map[string]func(io.Writer) error{

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/aggregation"
-	"github.com/hopscope/hopscope/sketches/kll"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // Figure 9 has paths of a fat-tree, packets by the hundred, and 500 packets for sketches of different sizes.
@@ -104,12 +104,12 @@ func (m *poolMethod) quantile(hop int, q float64) float64 {
 // kllMethod is a KLL sketch of codes for each hop, as in the paper.
 type kllMethod struct {
 	code *pint.Levels
-	rand kll.Rand
-	hops [latencyHops]kll.Tiny
+	rand quantile.Rand
+	hops [latencyHops]quantile.Tiny
 }
 
 func newKLLMethod(code *pint.Levels, seed uint64) (latencyMethod, error) {
-	return &kllMethod{code: code, rand: kll.Rand(seed)}, nil
+	return &kllMethod{code: code, rand: quantile.Rand(seed)}, nil
 }
 
 func (m *kllMethod) add(hop int, code uint32) { m.hops[hop-1].Update(uint16(code), &m.rand) }

@@ -1,35 +1,35 @@
-package draw
+package show
 
 import "math"
 
-// Box is an area of a picture, in its pixels.
-type Box struct{ Left, Top, Right, Bottom float64 }
+// box is an area of a picture, in its pixels.
+type box struct{ Left, Top, Right, Bottom float64 }
 
-func (b Box) meets(o Box) bool {
+func (b box) meets(o box) bool {
 	return b.Left < o.Right && o.Left < b.Right && b.Top < o.Bottom && o.Top < b.Bottom
 }
 
-// Spot is a place for a label: x and base line, and whether x is its start, middle or end.
-type Spot struct {
+// spot is a place for a label: x and base line, and whether x is its start, middle or end.
+type spot struct {
 	X, Y   float64
 	Anchor string
 }
 
-// Labels puts labels on free places. The first one to request a place gets it.
-type Labels struct {
-	bounds       Box
-	taken, lines map[[2]int][]Box // by tile
+// labelPlaces puts labels on free places. The first one to request a place gets it.
+type labelPlaces struct {
+	bounds       box
+	taken, lines map[[2]int][]box // by tile
 }
 
-// NewLabels starts with an empty area.
-func NewLabels(bounds Box) *Labels {
-	return &Labels{bounds, map[[2]int][]Box{}, map[[2]int][]Box{}}
+// newLabelPlaces starts with an empty area.
+func newLabelPlaces(bounds box) *labelPlaces {
+	return &labelPlaces{bounds, map[[2]int][]box{}, map[[2]int][]box{}}
 }
 
 const tile = 64 // pixels
 
 // tiles calls each with every tile that b touches.
-func tiles(b Box, each func(t [2]int) bool) bool {
+func tiles(b box, each func(t [2]int) bool) bool {
 	for x := int(math.Floor(b.Left / tile)); x <= int(math.Floor(b.Right/tile)); x++ {
 		for y := int(math.Floor(b.Top / tile)); y <= int(math.Floor(b.Bottom/tile)); y++ {
 			if !each([2]int{x, y}) {
@@ -41,9 +41,9 @@ func tiles(b Box, each func(t [2]int) bool) bool {
 }
 
 // Block keeps labels away from b.
-func (l *Labels) Block(b Box) { put(l.taken, b) }
+func (l *labelPlaces) Block(b box) { put(l.taken, b) }
 
-func put(boxes map[[2]int][]Box, b Box) {
+func put(boxes map[[2]int][]box, b box) {
 	tiles(b, func(t [2]int) bool {
 		boxes[t] = append(boxes[t], b)
 		return true
@@ -51,18 +51,18 @@ func put(boxes map[[2]int][]Box, b Box) {
 }
 
 // along makes labels keep away from a line where they can.
-func (l *Labels) along(x1, y1, x2, y2 float64) {
+func (l *labelPlaces) along(x1, y1, x2, y2 float64) {
 	const step = 8
 	n := int(math.Hypot(x2-x1, y2-y1)/step) + 1
 	for k := range n {
 		at := (float64(k) + 0.5) / float64(n)
 		x, y := x1+(x2-x1)*at, y1+(y2-y1)*at
-		put(l.lines, Box{x - step/4, y - step/4, x + step/4, y + step/4})
+		put(l.lines, box{x - step/4, y - step/4, x + step/4, y + step/4})
 	}
 }
 
 // Free reports whether nothing is in b, and b within the bounds.
-func (l *Labels) Free(b Box) bool {
+func (l *labelPlaces) Free(b box) bool {
 	if b.Left < l.bounds.Left || b.Top < l.bounds.Top || b.Right > l.bounds.Right || b.Bottom > l.bounds.Bottom {
 		return false
 	}
@@ -70,7 +70,7 @@ func (l *Labels) Free(b Box) bool {
 }
 
 // count is how many of the boxes b meets.
-func count(boxes map[[2]int][]Box, b Box) (n int) {
+func count(boxes map[[2]int][]box, b box) (n int) {
 	tiles(b, func(t [2]int) bool {
 		for _, o := range boxes[t] {
 			if b.meets(o) {
@@ -84,7 +84,7 @@ func count(boxes map[[2]int][]Box, b Box) (n int) {
 
 // Place takes the first spot where text of that size fits and lies on the fewest lines. The result ok reports whether
 // there is one.
-func (l *Labels) Place(text string, size float64, spots ...Spot) (best Spot, ok bool) {
+func (l *labelPlaces) Place(text string, size float64, spots ...spot) (best spot, ok bool) {
 	least := 0
 	for _, s := range spots {
 		s.X, s.Y = math.Round(10*s.X)/10, math.Round(10*s.Y)/10 // as it is written
@@ -106,9 +106,9 @@ func (l *Labels) Place(text string, size float64, spots ...Spot) (best Spot, ok 
 }
 
 // textBox is the area of text at a spot.
-func textBox(text string, size float64, s Spot) Box {
-	w := TextWidth(text, size)
-	b := Box{Left: s.X, Top: s.Y - 0.85*size, Bottom: s.Y + 0.25*size}
+func textBox(text string, size float64, s spot) box {
+	w := textWidth(text, size)
+	b := box{Left: s.X, Top: s.Y - 0.85*size, Bottom: s.Y + 0.25*size}
 	switch s.Anchor {
 	case "middle":
 		b.Left -= w / 2
@@ -120,9 +120,9 @@ func textBox(text string, size float64, s Spot) Box {
 }
 
 // around are the spots for the label of a disc: above, below, at its sides and at its corners.
-func around(x, y, r, size float64) []Spot {
+func around(x, y, r, size float64) []spot {
 	d := 0.75 * r
-	return []Spot{
+	return []spot{
 		{x, y - r - 4, "middle"}, {x, y + r + size, "middle"}, {x + r + 4, y + 0.35*size, "start"}, {x - r - 4, y + 0.35*size, "end"},
 		{x + d + 2, y - d - 2, "start"}, {x - d - 2, y - d - 2, "end"}, {x + d + 2, y + d + 0.8*size, "start"}, {x - d - 2, y + d + 0.8*size, "end"},
 		{x, y - r - 4 - 1.2*size, "middle"}, {x, y + r + 2.2*size, "middle"},

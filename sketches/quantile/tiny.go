@@ -1,4 +1,4 @@
-package kll
+package quantile
 
 import (
 	"math"
@@ -14,13 +14,41 @@ const (
 // tinyShare is the number of items with which a level is due for compaction, by its distance from the heaviest one.
 var tinyShare = [tinyLevels]uint8{24, 12, 8, 6}
 
-// Tiny is a KLL sketch of 16-bit codes in 120 bytes without pointers, made to lie by the million inside other structs.
-// The zero value is empty and ready to use, and a plain copy is a copy. The caller brings the randomness, so that the
-// same input and the same [Rand] give the same sketch. It is not safe for concurrent use.
+// Tiny is the sketch of Karnin, Lang and Liberty, "Optimal Quantile Approximation in Streams", FOCS 2016 (KLL), cut down to
+// 16-bit codes in 120 bytes without pointers, made to lie by the million inside other structs. The zero value is empty and
+// ready to use, and a plain copy is a copy. It is not safe for concurrent use.
 //
-// Up to 50 codes it is exact. Beyond that, the error of any one rank is at most 9 % with 99 % confidence. The largest
-// over all ranks is at most [TinyErrorBound], with the same confidence. The 0.99-quantile is a code of rank 0.92 or
-// more. The smallest and the largest code are exact.
+// A sketch keeps some of the codes, on levels. A code on level h stands for 2ʰ codes. When there is no room left, a
+// level is compacted. Its codes are sorted, every other one moves to the next level, and the rest is discarded. The
+// flip of a coin decides whether the first or the second of each two moves.
+//
+// # Guarantee
+//
+// Up to 50 codes, every answer is exact. Beyond that, whatever the distribution and the order of the codes, and also
+// after merges, each of these holds with 99 % confidence:
+//
+//   - the error of any one rank is at most 9 %, as a share of the number of codes;
+//   - the largest error over all ranks at once is at most 12 % ([TinyErrorBound]);
+//   - the estimated 0.99-quantile is a code of rank 0.92 or more.
+//
+// The smallest and the largest code are exact, but for the smallest one of a sketch that was fed by [Tiny.AddSample].
+//
+// # What is not promised
+//
+// A rank error of 9 % bounds little in the last percent of a distribution. Where the tail matters, count codes in a
+// logcode.Histogram or use a [Tail].
+//
+// # Readings of the paper
+//
+//   - The capacities of levels are shares of one pool of 50 places and not limits. Nothing is compacted while there is
+//     any room. Then it is the turn of the lightest level that holds its share.
+//   - Coins come in pairs: every second compaction of a level keeps the half that the one before it dropped. That
+//     halves the variance (Ivkin, Liberty, Lang, Karnin, Braverman, "Streaming Quantiles Algorithms with Small Space
+//     and Update Time", 2019, §3). The sweeping compaction of that article was tried on a larger sketch with such a
+//     pool, and gained nothing there.
+//   - There are four levels. When they are used up, the base rises. Of each 2^base codes one is taken and the others
+//     are skipped, as in §4 of the paper. From then on most codes cost next to nothing.
+//   - Of an odd number of codes, the largest waits for the next compaction, because operators ask for the upper quantiles.
 type Tiny struct {
 	count    uint64
 	min, max uint16

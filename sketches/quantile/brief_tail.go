@@ -1,9 +1,9 @@
-package tail
+package quantile
 
-// Brief holds a [Sketch] of few codes in 52 bytes, as long as it has room for it. That is a list of up to 21 codes, or
+// BriefTail holds a [Tail] of few codes in 52 bytes, as long as it has room for it. That is a list of up to 21 codes, or
 // fewer than 384 of them in 84 cells of four bits. Nothing is lost: the sketch comes back as it was. The zero value is
 // empty and ready to use.
-type Brief struct {
+type BriefTail struct {
 	min, max uint16
 	origin   uint16 // of the sketch
 	count    uint16
@@ -18,9 +18,9 @@ const (
 	briefMost   = 15 // in a cell
 )
 
-// Add adds codes as [Sketch.Add] does. It reports false where b has no room for the sketch with them, or may have none,
+// Add adds codes as [Tail.Add] does. It reports false where b has no room for the sketch with them, or may have none,
 // and leaves b as it was.
-func (b *Brief) Add(codes []uint16) bool {
+func (b *BriefTail) Add(codes []uint16) bool {
 	if len(codes) == 0 {
 		return true
 	}
@@ -63,11 +63,11 @@ func (b *Brief) Add(codes []uint16) bool {
 }
 
 // Hold makes b hold t. It reports false where b has no room for t, and leaves b as it was.
-func (b *Brief) Hold(t *Sketch) bool {
+func (b *BriefTail) Hold(t *Tail) bool {
 	if t.count >= sampleFrom || t.limit != 0 {
 		return false
 	}
-	to := Brief{min: t.min, max: t.max, origin: t.origin, width: t.width, count: uint16(t.count)}
+	to := BriefTail{min: t.min, max: t.max, origin: t.origin, width: t.width, count: uint16(t.count)}
 	if t.width == 0 {
 		if t.count > briefListed {
 			return false
@@ -95,9 +95,9 @@ func (b *Brief) Hold(t *Sketch) bool {
 	return true
 }
 
-// Sketch returns the sketch that b holds.
-func (b *Brief) Sketch() Sketch {
-	t := Sketch{count: uint64(b.count), min: b.min, max: b.max, origin: b.origin, width: b.width}
+// Tail returns the sketch that b holds.
+func (b *BriefTail) Tail() Tail {
+	t := Tail{count: uint64(b.count), min: b.min, max: b.max, origin: b.origin, width: b.width}
 	if b.width == 0 {
 		t.scale = uint8(b.count)
 		copy(t.cell[:], b.cell[:2*b.count])
@@ -110,5 +110,5 @@ func (b *Brief) Sketch() Sketch {
 	return t
 }
 
-// Touch reads the cache lines of b, as [Sketch.Touch] does.
-func (b *Brief) Touch() uint64 { return uint64(b.min) + uint64(b.cell[len(b.cell)-1]) }
+// Touch reads the cache lines of b, as [Tail.Touch] does.
+func (b *BriefTail) Touch() uint64 { return uint64(b.min) + uint64(b.cell[len(b.cell)-1]) }

@@ -1,4 +1,4 @@
-package kll
+package quantile
 
 import "math/bits"
 

@@ -1,4 +1,4 @@
-package kll
+package quantile
 
 // sort16 sorts by Batcher's odd-even merge network (Knuth, TAOCP 3, §5.3.4): 63 exchanges without a branch. On random
 // 16-bit values that is four times as fast as sorting by insertion, where the processor has to guess at every step.

@@ -1,4 +1,4 @@
-package draw
+package show
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ type lane struct {
 }
 
 // writeNetwork draws nodes as discs and links as lines.
-func (p *Picture) writeNetwork(c *Canvas) {
+func (p *picture) writeNetwork(c *canvas) {
 	f := place(p.g)
 	c.Width, c.Height = f.width+2*margin, f.height+2*margin+head
 	x, y := f.x, f.y
@@ -26,9 +26,9 @@ func (p *Picture) writeNetwork(c *Canvas) {
 	if len(x) > 150 {
 		radius = 4
 	}
-	labels := NewLabels(Box{4, head, c.Width - 4, c.Height - 4})
+	labels := newLabelPlaces(box{4, head, c.Width - 4, c.Height - 4})
 	for v := range x {
-		labels.Block(Box{x[v] - radius, y[v] - radius, x[v] + radius, y[v] + radius})
+		labels.Block(box{x[v] - radius, y[v] - radius, x[v] + radius, y[v] + radius})
 	}
 	between := p.lanes()
 	pairs := make([][2]int, 0, len(between))
@@ -59,7 +59,7 @@ func (p *Picture) writeNetwork(c *Canvas) {
 
 // lanes collects the strokes between every two nodes. Backward strokes come first, then those without a direction, then
 // forward ones, so that traffic keeps to the right.
-func (p *Picture) lanes() map[[2]int][]lane {
+func (p *picture) lanes() map[[2]int][]lane {
 	between := map[[2]int][]lane{}
 	for l := range p.links {
 		i, j := p.g.Ends(l)
@@ -90,11 +90,11 @@ func (p *Picture) lanes() map[[2]int][]lane {
 // numbered is a label of a stroke that waits for its place.
 type numbered struct {
 	text  string
-	spots []Spot
+	spots []spot
 }
 
 // strokes draws lanes side by side from (ax, ay) to (bx, by).
-func strokes(c *Canvas, list []lane, ax, ay, bx, by, radius float64) (numbers []numbered) {
+func strokes(c *canvas, list []lane, ax, ay, bx, by, radius float64) (numbers []numbered) {
 	length := math.Hypot(bx-ax, by-ay) + 1e-9
 	dx, dy := (bx-ax)/length, (by-ay)/length
 	gap := min(7, 28/float64(len(list)))
@@ -108,7 +108,7 @@ func strokes(c *Canvas, list []lane, ax, ay, bx, by, radius float64) (numbers []
 		if s.way < 0 {
 			x1, y1, x2, y2, ux, uy = x2, y2, x1, y1, -dx, -dy
 		}
-		c.Add("<g fill=\"none\" stroke-width=\"%.1f\" %s><title>%s</title><path class=\"lane\" d=\"M%.1f %.1fL%.1f %.1f\"/>", width, s.paint, Escape(s.title), x1, y1, x2, y2)
+		c.Add("<g fill=\"none\" stroke-width=\"%.1f\" %s><title>%s</title><path class=\"lane\" d=\"M%.1f %.1fL%.1f %.1f\"/>", width, s.paint, escape(s.title), x1, y1, x2, y2)
 		if s.way != 0 {
 			size := max(2.5, min(5.5, 0.9*gap, 0.25*length))
 			// Arrows of neighbouring lanes stand one behind the other where lanes are close.
@@ -128,27 +128,27 @@ func strokes(c *Canvas, list []lane, ax, ay, bx, by, radius float64) (numbers []
 }
 
 // beside are spots for the number of a stroke: close to its start rather than to its end, on its right, then on its left.
-func beside(x1, y1, x2, y2, ux, uy float64) (spots []Spot) {
+func beside(x1, y1, x2, y2, ux, uy float64) (spots []spot) {
 	for _, at := range [...]float64{0.36, 0.24, 0.46, 0.72} {
 		x, y := x1+(x2-x1)*at, y1+(y2-y1)*at
 		for _, side := range [...]float64{7, -7} {
-			spots = append(spots, Spot{x - uy*side, y + ux*side + 3, "middle"})
+			spots = append(spots, spot{x - uy*side, y + ux*side + 3, "middle"})
 		}
 	}
 	return spots
 }
 
 // arrow draws a head at (x, y) that points to (ux, uy).
-func arrow(c *Canvas, x, y, ux, uy, size float64, color string) {
+func arrow(c *canvas, x, y, ux, uy, size float64, color string) {
 	c.Add("<path class=\"arrow\" d=\"M%.1f %.1fL%.1f %.1fL%.1f %.1fz\" fill=\"%s\" stroke=\"none\"/>",
 		x+ux*size, y+uy*size, x-ux*size-uy*size*0.8, y-uy*size+ux*size*0.8, x-ux*size+uy*size*0.8, y-uy*size-ux*size*0.8, color)
 }
 
 // loops draws links from a node to itself, one around the other. All of them go round the same way.
-func loops(c *Canvas, list []lane, x, y, radius float64) {
+func loops(c *canvas, list []lane, x, y, radius float64) {
 	for k, s := range list {
 		r := radius + 8 + float64(k)*min(5, 40/float64(len(list)))
-		c.Add("<g fill=\"none\" stroke-width=\"1.6\" %s><title>%s</title><path class=\"lane\" d=\"M%.1f %.1fc%.1f %.1f %.1f %.1f 0 0\"/>", s.paint, Escape(s.title), x, y, -1.4*r, -2*r, 1.4*r, -2*r)
+		c.Add("<g fill=\"none\" stroke-width=\"1.6\" %s><title>%s</title><path class=\"lane\" d=\"M%.1f %.1fc%.1f %.1f %.1f %.1f 0 0\"/>", s.paint, escape(s.title), x, y, -1.4*r, -2*r, 1.4*r, -2*r)
 		if s.way != 0 {
 			arrow(c, x, y-1.5*r, 1, 0, 3.5, s.color)
 		}
@@ -157,7 +157,7 @@ func loops(c *Canvas, list []lane, x, y, radius float64) {
 }
 
 // names writes the names of nodes where they fit: first nodes with a mark of the plan, then those with many links.
-func (p *Picture) names(c *Canvas, labels *Labels, x, y []float64, radius float64) {
+func (p *picture) names(c *canvas, labels *labelPlaces, x, y []float64, radius float64) {
 	order := make([]int, len(x))
 	for v := range order {
 		order[v] = v
@@ -172,7 +172,7 @@ func (p *Picture) names(c *Canvas, labels *Labels, x, y []float64, radius float6
 		return cmp.Or(labelled(v)-labelled(u), p.g.Degree(v)-p.g.Degree(u))
 	})
 	for _, v := range order {
-		name := Clip(p.g.NodeName(v), 10, 160)
+		name := clipTo(p.g.NodeName(v), 10, 160)
 		if s, ok := labels.Place(name, 10, around(x[v], y[v], radius, 10)...); ok {
 			c.Text(s.X, s.Y, 10, "halo", s.Anchor, name)
 		}

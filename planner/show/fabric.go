@@ -1,4 +1,4 @@
-package draw
+package show
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ const maxColumns = 250
 // the cores; its lower rows are links to the edge switches, one row each. A fabric of two tiers is one table, with a
 // column for every leaf and a row for every spine.
 type fabric struct {
-	p      *Picture
+	p      *picture
 	tables []*table
 	planes [][]int // cores grouped by their neighbours
 	other  []int   // links that are in no table
@@ -46,7 +46,7 @@ type table struct {
 func (t *table) rows() int { return len(t.upper) + len(t.lower) }
 
 // fabric divides a large fabric into tables; for others it returns nil.
-func (p *Picture) fabric() *fabric {
+func (p *picture) fabric() *fabric {
 	g := p.g
 	if !tiered(g) || g.NumNodes() <= meshNodes && g.NumLinks() <= meshLinks {
 		return nil

@@ -1,4 +1,4 @@
-package kll
+package quantile
 
 // halve compacts a level. items holds the lighter levels, then from lo on the n items of the level, then the level above.
 // Of each two items of the level one merges with the level above: the first if from is 0, the second if it is 1. If n is

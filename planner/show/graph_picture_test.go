@@ -1,4 +1,4 @@
-package draw
+package show
 
 import (
 	"encoding/xml"
@@ -157,7 +157,7 @@ func hamlets(t testing.TB) *topo.Graph {
 	t.Helper()
 	b := topo.NewBuilder("hamlets")
 	b.AddNode("core", topo.Core)
-	for k := 1; k < MaxNodes-1; k += 2 {
+	for k := 1; k < maxNodes-1; k += 2 {
 		b.AddNode(fmt.Sprint("agg-", k), topo.Aggregation)
 		b.AddNode(fmt.Sprint("edge-", k), topo.Edge)
 		b.AddLink(topo.LinkEnd{Node: 0}, topo.LinkEnd{Node: k})
@@ -170,10 +170,10 @@ func hamlets(t testing.TB) *topo.Graph {
 	return g
 }
 
-// picture draws g with walks of which every one goes on where it can, from chance.
-func picture(t testing.TB, g *topo.Graph, walks int) (text string, ways [][]int) {
+// drawn draws g with walks of which every one goes on where it can, from chance.
+func drawn(t testing.TB, g *topo.Graph, walks int) (text string, ways [][]int) {
 	t.Helper()
-	p, err := New(g)
+	p, err := newPicture(g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,11 +189,11 @@ func picture(t testing.TB, g *topo.Graph, walks int) (text string, ways [][]int)
 			way = append(way, i)
 			v = g.Neighbor(i)
 		}
-		p.Walk(way, Color(k), fmt.Sprintf("probe <%d>", k))
-		p.Legend(Color(k), fmt.Sprintf("probe <%d>: %d hops", k, len(way)))
+		p.Walk(way, palette(k), fmt.Sprintf("probe <%d>", k))
+		p.Legend(palette(k), fmt.Sprintf("probe <%d>: %d hops", k, len(way)))
 		ways = append(ways, way)
 	}
-	p.Node(0, Color(2), "depot & more")
+	p.Node(0, palette(2), "depot & more")
 	var b strings.Builder
 	if err := p.Write(&b); err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func picture(t testing.TB, g *topo.Graph, walks int) (text string, ways [][]int)
 // stroke.
 func TestArrows(t *testing.T) {
 	for _, g := range []*topo.Graph{odd(t), abroad(t), generate(t, "fat-tree:4"), generate(t, "leaf-spine:1,1"), generate(t, "random:40,70,1"), generate(t, "random:1,0,1")} {
-		text, ways := picture(t, g, 9)
+		text, ways := drawn(t, g, 9)
 		at := map[string][2]float64{}
 		want, got, plain := map[string]int{}, map[string]int{}, 0
 		passed := map[int]bool{}
@@ -271,7 +271,7 @@ func TestTables(t *testing.T) {
 		{generate(t, "fat-tree:8"), 8}, {generate(t, "fat-tree:30"), 30}, {generate(t, "leaf-spine:20,41"), 1}, {irregular(t), 1},
 	} {
 		g := tt.g
-		text, ways := picture(t, g, 40)
+		text, ways := drawn(t, g, 40)
 		var up, down, gotUp, gotDown, level, circles int
 		for _, way := range ways {
 			for _, i := range way {
@@ -311,22 +311,22 @@ func TestTables(t *testing.T) {
 			t.Errorf("%s: %d tables, want %d", g.Name(), n, tt.tables)
 		}
 	}
-	text, _ := picture(t, generate(t, "leaf-spine:375,750"), 40)
+	text, _ := drawn(t, generate(t, "leaf-spine:375,750"), 40)
 	if !strings.Contains(text, `class="arrow up"`) || !strings.Contains(text, `class="arrow down"`) || len(text) > 8_000_000 {
 		t.Errorf("a bundled fabric has %d bytes", len(text))
 	}
 }
 
 // No picture is taller than three screens, names do not lie on each other nor outside, and the same plan gives the same
-// picture.
+// drawn.
 func TestRoom(t *testing.T) {
 	for _, g := range []*topo.Graph{
 		odd(t), abroad(t), irregular(t), generate(t, "fat-tree:4"), generate(t, "fat-tree:6"), generate(t, "fat-tree:8"), generate(t, "fat-tree:30"),
 		generate(t, "leaf-spine:64,128"), generate(t, "leaf-spine:1,3999"), generate(t, "leaf-spine:10,45"), generate(t, "random:40,70,1"), generate(t, "grid:20,30"), generate(t, "torus:4,5"),
 		generate(t, "random:300,450,1"), generate(t, "random:2000,2001,1"), generate(t, "leaf-spine:3999,1"), hamlets(t),
 	} {
-		text, _ := picture(t, g, 9)
-		second, _ := picture(t, g, 9)
+		text, _ := drawn(t, g, 9)
+		second, _ := drawn(t, g, 9)
 		if text != second {
 			t.Errorf("%s: two pictures differ", g.Name())
 		}
@@ -338,13 +338,13 @@ func TestRoom(t *testing.T) {
 		if list[0].attr["role"] != "img" || !strings.Contains(text, `<title id="title">`) || !strings.Contains(text, `<desc id="desc">`) || strings.Contains(text, "NaN") {
 			t.Errorf("%s: no title or description, or no number", g.Name())
 		}
-		var boxes []Box
+		var boxes []box
 		var texts []string
 		for _, e := range list {
 			if e.name != "text" {
 				continue
 			}
-			b := textBox(e.text, e.number(t, "font-size"), Spot{e.number(t, "x"), e.number(t, "y"), e.attr["text-anchor"]})
+			b := textBox(e.text, e.number(t, "font-size"), spot{e.number(t, "x"), e.number(t, "y"), e.attr["text-anchor"]})
 			if b.Left < 0 || b.Right > width || b.Top < 0 || b.Bottom > height {
 				t.Errorf("%s: %q is outside", g.Name(), e.text)
 			}
@@ -391,11 +391,11 @@ func TestPass(t *testing.T) {
 	g := generate(t, "grid:1,2")
 	var text [2]string
 	for way := range text {
-		p, err := New(g)
+		p, err := newPicture(g)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.Pass(0, way, Color(0), "reports")
+		p.Pass(0, way, palette(0), "reports")
 		var b strings.Builder
 		if err := p.Write(&b); err != nil {
 			t.Fatal(err)
@@ -424,11 +424,11 @@ func TestOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := New(g)
+	p, err := newPicture(g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Hop(0, Color(0), "1", "out")
+	p.Hop(0, palette(0), "1", "out")
 	var text strings.Builder
 	if err := p.Write(&text); err != nil || strings.Contains(text.String(), `class="arrow"`) {
 		t.Errorf("%v in\n%s", err, text.String())
@@ -436,27 +436,27 @@ func TestOut(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
-	if _, err := New(generate(t, "leaf-spine:1,4000")); err == nil {
+	if _, err := newPicture(generate(t, "leaf-spine:1,4000")); err == nil {
 		t.Error("4001 nodes are drawn")
 	}
 }
 
 func TestText(t *testing.T) {
-	if got := Clip("a long name", 10, 40); TextWidth(got, 10) > 40 || !strings.HasSuffix(got, "…") {
+	if got := clipTo("a long name", 10, 40); textWidth(got, 10) > 40 || !strings.HasSuffix(got, "…") {
 		t.Errorf("clipped to %q", got)
 	}
-	if got := Wrap("one two  three", 10, TextWidth("one two", 10)); len(got) != 2 || got[0] != "one two" || got[1] != "three" {
+	if got := wrapText("one two  three", 10, textWidth("one two", 10)); len(got) != 2 || got[0] != "one two" || got[1] != "three" {
 		t.Errorf("wrapped to %q", got)
 	}
-	l := NewLabels(Box{0, 0, 100, 100})
-	spot := Spot{50, 50, "middle"}
-	if _, ok := l.Place("name", 10, spot); !ok {
+	l := newLabelPlaces(box{0, 0, 100, 100})
+	middle := spot{50, 50, "middle"}
+	if _, ok := l.Place("name", 10, middle); !ok {
 		t.Error("no room in an empty picture")
 	}
-	if s, ok := l.Place("name", 10, spot, Spot{50, 80, "middle"}); !ok || s.Y != 80 {
+	if s, ok := l.Place("name", 10, middle, spot{50, 80, "middle"}); !ok || s.Y != 80 {
 		t.Errorf("the second is at %v, %v", s, ok)
 	}
-	if _, ok := l.Place("a name as long as a line", 10, Spot{0, 20, "start"}); ok {
+	if _, ok := l.Place("a name as long as a line", 10, spot{0, 20, "start"}); ok {
 		t.Error("a name leaves the picture")
 	}
 }

@@ -1,11 +1,4 @@
-// Package draw makes pictures of plans: a topology as SVG, with the plan's marks of links and nodes. Traffic over a
-// link is a stroke with an arrow, beside the others over it.
-//
-// Networks whose nodes have coordinates are drawn as on a map, and fabrics in layers, core at the top and edge at the
-// bottom. Other topologies are drawn by forces (T. Fruchterman, E. Reingold, "Graph drawing by force-directed
-// placement", 1991). The start is fixed, so that the same topology always looks the same. Fabrics too large for layers
-// are drawn as tables of their pods, in which every link is a cell.
-package draw
+package show
 
 import (
 	"fmt"
@@ -17,11 +10,11 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// MaxNodes bounds what is drawn: more cannot be distinguished.
-const MaxNodes = 4000
+// maxNodes bounds what is drawn: more cannot be distinguished.
+const maxNodes = 4000
 
-// Picture is a topology to be drawn.
-type Picture struct {
+// picture is a topology to be drawn.
+type picture struct {
 	Title, Note string
 
 	g      *topo.Graph
@@ -46,12 +39,12 @@ type entry struct {
 	rest        bool // states how many more there are
 }
 
-// New begins a picture of g.
-func New(g *topo.Graph) (*Picture, error) {
-	if g.NumNodes() > MaxNodes {
-		return nil, fmt.Errorf("draw %s: %d nodes, at most %d can be drawn", g.Name(), g.NumNodes(), MaxNodes)
+// newPicture begins a picture of g.
+func newPicture(g *topo.Graph) (*picture, error) {
+	if g.NumNodes() > maxNodes {
+		return nil, fmt.Errorf("draw %s: %d nodes, at most %d can be drawn", g.Name(), g.NumNodes(), maxNodes)
 	}
-	p := &Picture{Title: g.Name(), g: g, links: make([]mark, g.NumLinks()), nodes: make([]mark, g.NumNodes()), hops: make([][]hop, g.NumLinks())}
+	p := &picture{Title: g.Name(), g: g, links: make([]mark, g.NumLinks()), nodes: make([]mark, g.NumNodes()), hops: make([][]hop, g.NumLinks())}
 	for l := range p.links {
 		p.links[l].title = g.LinkName(l)
 	}
@@ -61,43 +54,43 @@ func New(g *topo.Graph) (*Picture, error) {
 	return p, nil
 }
 
-// Color returns the color of thing k of many: hues far apart, in three shades.
-func Color(k int) string {
+// palette returns the color of thing k of many: hues far apart, in three shades.
+func palette(k int) string {
 	hue := math.Mod(float64(k)*137.508, 360) // the golden angle
 	return fmt.Sprintf("hsl(%.0f,%d%%,%d%%)", hue, 75-10*(k/3%3), 42+6*(k%3))
 }
 
-// Quiet is the color of elements that are not special in the plan. It suits a light or dark ground.
-const Quiet = "quiet"
+// quiet is the color of elements that are not special in the plan. It suits a light or dark ground.
+const quiet = "quiet"
 
 // stroke returns the attribute for a line of that color.
 func stroke(color string) string {
-	if color == "" || color == Quiet {
+	if color == "" || color == quiet {
 		return `class="pale"`
 	}
 	return fmt.Sprintf(`stroke="%s"`, color)
 }
 
 // Link colours a link and sets its title.
-func (p *Picture) Link(l int, color, title string) {
+func (p *picture) Link(l int, color, title string) {
 	p.links[l] = mark{color, p.g.LinkName(l) + ": " + title}
 }
 
 // Node colours a node and sets its title.
-func (p *Picture) Node(v int, color, title string) {
+func (p *picture) Node(v int, color, title string) {
 	p.nodes[v] = mark{color, p.g.NodeName(v) + ": " + title}
 }
 
 // Hop draws traffic that leaves through interface i and passes its link. The label, if there is one, is written beside
 // it where it fits, and the title shows under the pointer. Of an interface that leads out of the graph nothing is
 // drawn.
-func (p *Picture) Hop(i int, color, label, title string) {
+func (p *picture) Hop(i int, color, label, title string) {
 	p.hop(i, hop{color: color, label: label, title: title})
 }
 
 // Pass draws that something passes link l, from node from. Of a link from a node to itself both ends are that
 // node, and what passes it leaves by the first.
-func (p *Picture) Pass(l, from int, color, title string) {
+func (p *picture) Pass(l, from int, color, title string) {
 	i, j := p.g.Ends(l)
 	if p.g.Node(i) != from {
 		i = j
@@ -105,7 +98,7 @@ func (p *Picture) Pass(l, from int, color, title string) {
 	p.Hop(i, color, "", title)
 }
 
-func (p *Picture) hop(i int, h hop) {
+func (p *picture) hop(i int, h hop) {
 	l := p.g.Link(i)
 	if l < 0 {
 		return
@@ -116,7 +109,7 @@ func (p *Picture) hop(i int, h hop) {
 }
 
 // Walk draws what leaves through these interfaces one after the other: its hops are numbered, its start has a dot.
-func (p *Picture) Walk(interfaces []int, color, name string) {
+func (p *picture) Walk(interfaces []int, color, name string) {
 	for k, i := range interfaces {
 		title := fmt.Sprintf("%s, hop %d of %d: %s to %s", name, k+1, len(interfaces), p.g.NodeName(p.g.Node(i)), p.g.NodeName(p.g.Neighbor(i)))
 		p.hop(i, hop{color: color, label: fmt.Sprint(k + 1), title: title, start: k == 0})
@@ -124,7 +117,7 @@ func (p *Picture) Walk(interfaces []int, color, name string) {
 }
 
 // Legend explains a color.
-func (p *Picture) Legend(color, text string) {
+func (p *picture) Legend(color, text string) {
 	p.legend = append(p.legend, entry{color: color, text: text})
 }
 
@@ -136,21 +129,21 @@ const (
 )
 
 // Write writes the picture.
-func (p *Picture) Write(w io.Writer) error {
-	c := &Canvas{Title: p.Title, Desc: p.describe()}
+func (p *picture) Write(w io.Writer) error {
+	c := &canvas{Title: p.Title, Desc: p.describe()}
 	if f := p.fabric(); f != nil {
 		f.write(c)
 	} else {
 		p.writeNetwork(c)
 	}
 	p.writeLegend(c)
-	c.Text(20, 28, 18, "ink", "start", Clip(p.Title, 18, c.Width-40))
-	c.Text(20, 48, 12, "dim", "start", Clip(p.Note, 12, c.Width-40))
+	c.Text(20, 28, 18, "ink", "start", clipTo(p.Title, 18, c.Width-40))
+	c.Text(20, 48, 12, "dim", "start", clipTo(p.Note, 12, c.Width-40))
 	return c.Write(w)
 }
 
 // describe returns the picture in words.
-func (p *Picture) describe() string {
+func (p *picture) describe() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s, %d nodes and %d links. %s", p.g.Name(), p.g.NumNodes(), p.g.NumLinks(), p.Note)
 	for k, e := range p.legend {
@@ -164,7 +157,7 @@ func (p *Picture) describe() string {
 }
 
 // writeLegend puts the legend to the right of the picture, which grows by it.
-func (p *Picture) writeLegend(c *Canvas) {
+func (p *picture) writeLegend(c *canvas) {
 	if len(p.legend) == 0 {
 		return
 	}
@@ -179,7 +172,7 @@ func (p *Picture) writeLegend(c *Canvas) {
 			c.Add("<path d=\"M%.0f %.0fh24\" %s stroke-width=\"4\"/>", c.Width, y-4, stroke(e.color))
 		}
 		c.Titled(e.text, func() {
-			c.Text(c.Width+32, y, 12, "ink", "start", Clip(e.text, 12, legendSide-44))
+			c.Text(c.Width+32, y, 12, "ink", "start", clipTo(e.text, 12, legendSide-44))
 		})
 	}
 	c.Width += legendSide
@@ -187,14 +180,14 @@ func (p *Picture) writeLegend(c *Canvas) {
 }
 
 // node draws a node.
-func (p *Picture) node(c *Canvas, v int, x, y, r float64) {
+func (p *picture) node(c *canvas, v int, x, y, r float64) {
 	m := p.nodes[v]
 	paint := fmt.Sprintf(`class="rim" fill="%s"`, m.color)
 	switch m.color {
 	case "":
 		paint = `class="node rim"`
-	case Quiet:
+	case quiet:
 		paint = `class="dot rim"`
 	}
-	c.Add("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" %s><title>%s</title></circle>\n", x, y, r, paint, Escape(m.title))
+	c.Add("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" %s><title>%s</title></circle>\n", x, y, r, paint, escape(m.title))
 }

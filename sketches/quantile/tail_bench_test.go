@@ -1,4 +1,4 @@
-package tail
+package quantile
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/hopscope/hopscope/sketches/kll"
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
@@ -20,7 +19,7 @@ func BenchmarkAdd(b *testing.B) {
 	}
 	for _, n := range []uint64{60, 500, 2000, 20_000} {
 		b.Run(fmt.Sprintf("tail/n=%d", n), func(b *testing.B) {
-			var s Sketch
+			var s Tail
 			r, i := Rand(1), 0
 			for b.Loop() {
 				if s.Count() >= n {
@@ -31,7 +30,7 @@ func BenchmarkAdd(b *testing.B) {
 			}
 		})
 		b.Run(fmt.Sprintf("kll/n=%d", n), func(b *testing.B) {
-			var s kll.Tiny
+			var s Tiny
 			r, i := Rand(1), 0
 			for b.Loop() {
 				if s.Count() >= n {

@@ -1,4 +1,4 @@
-package tail
+package quantile
 
 import (
 	"math/rand/v2"
@@ -9,19 +9,19 @@ import (
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
-func TestBriefSize(t *testing.T) {
-	if got := unsafe.Sizeof(Brief{}); got != 52 {
+func TestBriefTailSize(t *testing.T) {
+	if got := unsafe.Sizeof(BriefTail{}); got != 52 {
 		t.Errorf("a brief sketch takes %d bytes, want 52", got)
 	}
 }
 
 // A sketch that is held in few bytes whenever there is room for it is that of the same codes which never was.
-func TestBriefTwin(t *testing.T) {
+func TestBriefTailTwin(t *testing.T) {
 	g := rand.New(rand.NewPCG(testkit.Seed(t), 1))
 	held, added, lost := 0, 0, 0
 	for run := range 2000 {
-		var want, got Sketch
-		var b Brief
+		var want, got Tail
+		var b BriefTail
 		isBrief, seed := true, Rand(g.Uint64())
 		r, o := seed, seed
 		d, scale := distributions[run%len(distributions)], float64(uint64(1)<<g.UintN(24))
@@ -41,7 +41,7 @@ func TestBriefTwin(t *testing.T) {
 				if b != before {
 					t.Fatalf("Add(%d) reports false and leaves %+v, which was %+v", codes, b, before)
 				}
-				got = b.Sketch()
+				got = b.Tail()
 				got.Add(codes, &o)
 				if isBrief = b.Hold(&got); isBrief {
 					held++
@@ -53,7 +53,7 @@ func TestBriefTwin(t *testing.T) {
 				isBrief = b.Hold(&got)
 			}
 			if isBrief {
-				got = b.Sketch()
+				got = b.Tail()
 			} else {
 				lost++
 			}
@@ -69,14 +69,14 @@ func TestBriefTwin(t *testing.T) {
 }
 
 // Most sketches of 100 codes are brief, but for small numbers, many of which are equal.
-func TestBriefRoom(t *testing.T) {
+func TestBriefTailRoom(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))
 	const runs = 1000
 	for _, d := range distributions {
 		brief := 0
 		for range runs {
-			var s Sketch
-			var b Brief
+			var s Tail
+			var b BriefTail
 			r := Rand(g.Uint64())
 			codes := make([]uint16, 20)
 			for range 5 {

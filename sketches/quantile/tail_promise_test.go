@@ -1,4 +1,4 @@
-package tail
+package quantile
 
 import (
 	"math"
@@ -21,10 +21,10 @@ func alarm(n int, p float64) int {
 	}
 }
 
-// TestPromise holds the promise of the package for flows of 10³ to 10⁶ values. Of 20 flows at most one is off by more
+// TestTailPromise holds the promise of the package for flows of 10³ to 10⁶ values. Of 20 flows at most one is off by more
 // than 10 % at the 0.99-quantile. If that is so, the test fails less often than once in a million times, whatever the
 // seeds.
-func TestPromise(t *testing.T) {
+func TestTailPromise(t *testing.T) {
 	const trials = 60
 	most := alarm(trials, .05)
 	if most < 11 || most > 15 {
@@ -41,7 +41,7 @@ func TestPromise(t *testing.T) {
 				values[i] = uint64(max(d.draw(g), 1))
 				codes[i] = logcode.Encode(values[i])
 			}
-			var s Sketch
+			var s Tail
 			[]way{inBatches, oneByOne}[run%2](&s, codes, &r)
 			// The true quantile is one of the values. It is below 1/1.1 of the answer if enough values are, and so on.
 			got, rank := float64(s.Quantile(.99)), int(math.Ceil(.99*float64(n)))

@@ -1,4 +1,4 @@
-package draw
+package show
 
 import (
 	"encoding/xml"
@@ -11,13 +11,13 @@ import (
 // MaxHeight is the greatest height of a picture: three screens of 1080 pixels.
 const MaxHeight = 3 * 1080
 
-// Canvas collects the parts of a picture. The picture stands alone: no script, no font, no file besides it. Parts that
+// canvas collects the parts of a picture. The picture stands alone: no script, no font, no file besides it. Parts that
 // have one of the classes below instead of a color can be read on light and on dark ground.
 //
 //	ink, dim     text, and text that matters less
 //	halo         text on lines, with a rim in the color of the ground
 //	pale, faint  lines and areas that nothing is said of
-type Canvas struct {
+type canvas struct {
 	Title, Desc   string // for screen readers
 	Width, Height float64
 
@@ -36,40 +36,40 @@ const style = `<style>
 `
 
 // Add appends elements.
-func (c *Canvas) Add(format string, args ...any) { fmt.Fprintf(&c.body, format, args...) }
+func (c *canvas) Add(format string, args ...any) { fmt.Fprintf(&c.body, format, args...) }
 
 // Text appends a line of text, the anchor one of start, middle and end, y its base line.
-func (c *Canvas) Text(x, y, size float64, class, anchor, text string) {
-	c.Add("<text x=\"%.1f\" y=\"%.1f\" font-size=\"%.4g\" class=\"%s\" text-anchor=\"%s\">%s</text>\n", x, y, size, class, anchor, Escape(text))
+func (c *canvas) Text(x, y, size float64, class, anchor, text string) {
+	c.Add("<text x=\"%.1f\" y=\"%.1f\" font-size=\"%.4g\" class=\"%s\" text-anchor=\"%s\">%s</text>\n", x, y, size, class, anchor, escape(text))
 }
 
 // Titled appends what add appends, with a title that shows under the pointer.
-func (c *Canvas) Titled(title string, add func()) {
-	c.Add("<g><title>%s</title>", Escape(title))
+func (c *canvas) Titled(title string, add func()) {
+	c.Add("<g><title>%s</title>", escape(title))
 	add()
 	c.Add("</g>\n")
 }
 
 // Write writes the picture.
-func (c *Canvas) Write(w io.Writer) error {
+func (c *canvas) Write(w io.Writer) error {
 	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" font-family="sans-serif" font-size="12" role="img" aria-labelledby="title desc">
 <title id="title">%s</title>
 <desc id="desc">%s</desc>
 %s<rect width="100%%" height="100%%" class="bg"/>
 %s</svg>
-`, c.Width, c.Height, c.Width, c.Height, Escape(c.Title), Escape(c.Desc), style, c.body.String())
+`, c.Width, c.Height, c.Width, c.Height, escape(c.Title), escape(c.Desc), style, c.body.String())
 	return err
 }
 
-// Escape makes text fit for an element or an attribute.
-func Escape(s string) string {
+// escape makes text fit for an element or an attribute.
+func escape(s string) string {
 	var b strings.Builder
 	xml.EscapeText(&b, []byte(s)) // a Builder does not fail
 	return b.String()
 }
 
-// TextWidth returns the greatest width of text of that size, about: fonts differ, so that it is rather too much.
-func TextWidth(s string, size float64) float64 {
+// textWidth returns the greatest width of text of that size, about: fonts differ, so that it is rather too much.
+func textWidth(s string, size float64) float64 {
 	w := 0.0
 	for _, r := range s {
 		switch {
@@ -86,26 +86,26 @@ func TextWidth(s string, size float64) float64 {
 	return w * size
 }
 
-// Clip shortens text to a width.
-func Clip(s string, size, width float64) string {
-	if TextWidth(s, size) <= width {
+// clipTo shortens text to a width.
+func clipTo(s string, size, width float64) string {
+	if textWidth(s, size) <= width {
 		return s
 	}
 	runes := []rune(s)
-	for len(runes) > 0 && TextWidth(string(runes)+"…", size) > width {
+	for len(runes) > 0 && textWidth(string(runes)+"…", size) > width {
 		runes = runes[:len(runes)-1]
 	}
 	return string(runes) + "…"
 }
 
-// Wrap breaks text into lines of a width at most, between words.
-func Wrap(s string, size, width float64) (lines []string) {
+// wrapText breaks text into lines of a width at most, between words.
+func wrapText(s string, size, width float64) (lines []string) {
 	line := ""
 	for _, word := range strings.Fields(s) {
 		switch more := line + " " + word; {
 		case line == "":
 			line = word
-		case TextWidth(more, size) <= width:
+		case textWidth(more, size) <= width:
 			line = more
 		default:
 			lines = append(lines, line)

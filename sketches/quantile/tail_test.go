@@ -1,4 +1,4 @@
-package tail
+package quantile
 
 import (
 	"flag"
@@ -8,24 +8,23 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/hopscope/hopscope/sketches/kll"
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
 var flows = flag.Int("flows", 60, "flows of each distribution in TestTailError")
 
-func TestSize(t *testing.T) {
-	if got := unsafe.Sizeof(Sketch{}); got != 120 {
+func TestTailSize(t *testing.T) {
+	if got := unsafe.Sizeof(Tail{}); got != 120 {
 		t.Errorf("a sketch takes %d bytes, want 120", got)
 	}
 }
 
-func TestEmpty(t *testing.T) {
-	var s, o Sketch
+func TestTailEmpty(t *testing.T) {
+	var s, o Tail
 	r := Rand(1)
 	s.Add(nil, &r)
 	s.Merge(&o, &r)
-	if s != (Sketch{}) || s.Count() != 0 || s.Min() != 0 || s.Max() != 0 || s.Quantile(.5) != 0 || s.Base() != 0 {
+	if s != (Tail{}) || s.Count() != 0 || s.Min() != 0 || s.Max() != 0 || s.Quantile(.5) != 0 || s.Base() != 0 {
 		t.Errorf("an empty sketch is %+v", s)
 	}
 }
@@ -36,10 +35,10 @@ func truth(values []uint64, q float64) uint64 {
 }
 
 // As long as there is room for every code, every answer is that of the codes.
-func TestExact(t *testing.T) {
+func TestTailExact(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 1))
 	for range 50 {
-		var s Sketch
+		var s Tail
 		r := Rand(g.Uint64())
 		var all []uint64
 		for len(all) < listed {
@@ -71,22 +70,22 @@ var distributions = []struct {
 }
 
 // way is how codes come to a sketch.
-type way func(s *Sketch, codes []uint16, r *Rand)
+type way func(s *Tail, codes []uint16, r *Rand)
 
-func inBatches(s *Sketch, codes []uint16, r *Rand) {
+func inBatches(s *Tail, codes []uint16, r *Rand) {
 	for c := range slices.Chunk(codes, 16) {
 		s.Add(c, r)
 	}
 }
 
-func oneByOne(s *Sketch, codes []uint16, r *Rand) {
+func oneByOne(s *Tail, codes []uint16, r *Rand) {
 	for _, c := range codes {
 		s.Update(c, r)
 	}
 }
 
-func fromParts(s *Sketch, codes []uint16, r *Rand) {
-	var parts [7]Sketch
+func fromParts(s *Tail, codes []uint16, r *Rand) {
+	var parts [7]Tail
 	for i, c := range codes {
 		parts[i%5*i%7].Update(c, r)
 	}
@@ -108,15 +107,15 @@ func TestTailError(t *testing.T) {
 			var off, was [3][]float64
 			for run := range many {
 				g := rand.New(rand.NewPCG(uint64(run), 7))
-				r, rk := Rand(g.Uint64()), kll.Rand(g.Uint64())
+				r, rk := Rand(g.Uint64()), Rand(g.Uint64())
 				n := int(1000 * math.Exp(g.Float64()*math.Log(most/1000)))
 				values, codes := make([]uint64, n), make([]uint16, n)
 				for i := range values {
 					values[i] = uint64(max(d.draw(g), 1))
 					codes[i] = logcode.Encode(values[i])
 				}
-				var s Sketch
-				var k kll.Tiny
+				var s Tail
+				var k Tiny
 				for c := range slices.Chunk(codes, 16) {
 					k.Add(c, &rk)
 				}
@@ -147,10 +146,10 @@ func TestTailError(t *testing.T) {
 	}
 }
 
-// TestOrders has orders which sketches have been known to get wrong. They cost the tail little: the count and the
+// TestTailOrders has orders which sketches have been known to get wrong. They cost the tail little: the count and the
 // largest code are exact. The 0.99-quantile is between those of ranks 0.97 and 0.997, less and more the width of a
 // cell.
-func TestOrders(t *testing.T) {
+func TestTailOrders(t *testing.T) {
 	orders := map[string]func(g *rand.Rand, v []uint64){
 		"shuffled":   func(g *rand.Rand, v []uint64) { g.Shuffle(len(v), func(i, j int) { v[i], v[j] = v[j], v[i] }) },
 		"ascending":  func(*rand.Rand, []uint64) {},
@@ -186,7 +185,7 @@ func TestOrders(t *testing.T) {
 					for i, x := range v {
 						codes[i] = logcode.Encode(x)
 					}
-					var s Sketch
+					var s Tail
 					give(&s, codes, &r)
 					if s.Count() != uint64(n) || s.Max() != slices.Max(codes) || s.Quantile(1) != logcode.Decode(s.Max()) {
 						t.Fatalf("%s, %s, %s, %d: %d codes, largest %d", order, shape, how, n, s.Count(), s.Max())
@@ -209,14 +208,14 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestCell holds that cells are right on average, whatever is added and however full they are.
-func TestCell(t *testing.T) {
+// TestTailCell holds that cells are right on average, whatever is added and however full they are.
+func TestTailCell(t *testing.T) {
 	r := Rand(5)
 	for _, add := range []uint64{1, 3, 64, 100_000} {
 		const trials, steps = 2000, 60
 		sum := 0.
 		for range trials {
-			s := Sketch{width: 1}
+			s := Tail{width: 1}
 			for range steps {
 				s.raise(3, add, &r)
 			}
@@ -238,7 +237,7 @@ func TestCell(t *testing.T) {
 }
 
 // The cells are at their stated edges: every code lies between those of its cell.
-func TestEdges(t *testing.T) {
+func TestTailEdges(t *testing.T) {
 	for c := range uint16(logcode.Codes) {
 		f, v := fine(c), logcode.Decode(c)
 		if lo, hi := edge(uint32(f)), edge(uint32(f)+1); v < lo || v >= hi && hi != math.MaxUint64 {
@@ -247,8 +246,8 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-func TestAllocations(t *testing.T) {
-	var s, o Sketch
+func TestTailAllocations(t *testing.T) {
+	var s, o Tail
 	r := Rand(1)
 	codes := make([]uint16, 16)
 	for i := range codes {
@@ -263,13 +262,13 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// FuzzSketch feeds codes and merges in any order.
-func FuzzSketch(f *testing.F) {
+// FuzzTail feeds codes and merges in any order.
+func FuzzTail(f *testing.F) {
 	f.Add([]byte("\x01\x02\x03\x04 and so on"), uint64(1))
 	f.Add(slices.Repeat([]byte{0xff, 0xff, 0, 0, 0x10, 0x27}, 400), uint64(2))
 	f.Fuzz(func(t *testing.T, b []byte, seed uint64) {
 		r := Rand(seed)
-		var s, o Sketch
+		var s, o Tail
 		count, largest := uint64(0), uint16(0)
 		for i := 0; i+2 < len(b); i += 3 {
 			c := min(uint16(b[i])|uint16(b[i+1])<<8, logcode.Codes-1)

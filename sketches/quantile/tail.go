@@ -1,11 +1,10 @@
-package tail
+package quantile
 
 import (
 	"math"
 	"math/bits"
 	"slices"
 
-	"github.com/hopscope/hopscope/sketches/kll"
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
@@ -21,13 +20,47 @@ const (
 	aboveLimit = 40
 )
 
-// Rand is the source of random bits.
-type Rand = kll.Rand
-
-// Sketch holds the distribution of 16-bit codes ([logcode.Encode]) in 120 bytes without pointers, made to lie by the
-// million inside other structs. The zero value is empty and ready to use, and a plain copy is a copy. The caller brings
-// the randomness, so that the same input and the same [Rand] give the same sketch. It is not safe for concurrent use.
-type Sketch struct {
+// Tail holds the distribution of 16-bit codes ([logcode.Encode]) in 120 bytes without pointers, made to lie by the million
+// inside other structs. The zero value is empty and ready to use, and a plain copy is a copy. It is not safe for concurrent
+// use.
+//
+// Up to 51 codes are kept as they are. Then 102 cells count them, neighbours on a logarithmic scale. There are 128
+// cells an octave if all values are alike, and as few as the range of the values requires. Up to one code of 256 may
+// lie beyond the cells, and counts in the outermost one; more make the cells wider. The smallest and the largest code
+// are kept beside them.
+//
+// A cell is a byte, a floating-point number with four bits of mantissa. It is rounded up or down at random so that it
+// is right on average. It is exact up to 31. Beyond, it is off by a seventh, independently of the others, of which the
+// tail of a distribution has dozens.
+//
+// From 384 codes on, most codes only repeat where the middle of the distribution is. So only one of every 2, 4, 8, ...
+// codes is counted, with their weight. Codes above a limit are all counted: one code of 40 is above it. The limit is
+// found anew four times while the number of codes doubles, and where it no longer holds.
+//
+// # Guarantee
+//
+// Up to 51 codes, every answer is exact. The largest code and the number of codes are always exact. Beyond that, the
+// 0.99-quantile of values in random order is within 10 % of the true one with 95 % confidence. That holds for
+// distributions as heavy as Pareto's with exponent 1.5 that spread over up to 12 octaves between their median and it.
+// Measured errors are far smaller (go test -run TailError -v -flows 1000, for flows of 10³ to 10⁶ codes). With
+// lognormal values, σ = 1, half of 1000 flows are off by less than 0.8 %, and 95 % by less than 3.2 %. With Pareto's it
+// is 0.9 and 3.8 %. TestTailError has some tens of flows of each distribution. TestTailPromise fails by chance less often
+// than once in a million times. The median has a rank error of up to 6 %, and the 0.9-quantile of up to 4 %, with 95 %
+// confidence.
+//
+// # What is not promised
+//
+// An answer is a value and not one of the codes that came: within a cell, values count as spread evenly. Where a
+// distribution has a narrow part and a tail a hundred times further out, cells are an eighth of an octave wide.
+// Quantiles in the narrow part are then off by up to 6 %; a [Tiny] has them exactly, and the tail not at all.
+//
+// # What was tried
+//
+// A KLL sketch ([Tiny]) in the same memory promises ranks. A rank error of 4 % bounds nothing in the last
+// percent. With lognormal values, σ = 1, its 0.99-quantile is off by 27 % in the median of flows. One flow of 20 is off
+// by more than 130 %. With Pareto's it is 41 and 420 %. Counting the sample alone, without the limit, leaves some ten
+// codes of 384 beyond the 0.99-quantile. That is an error of 20 %.
+type Tail struct {
 	count    uint64
 	min, max uint16
 	origin   uint16 // number of the first cell
@@ -38,13 +71,13 @@ type Sketch struct {
 }
 
 // Update adds one code.
-func (t *Sketch) Update(code uint16, r *Rand) {
+func (t *Tail) Update(code uint16, r *Rand) {
 	run := [1]uint16{code}
 	t.Add(run[:], r)
 }
 
 // Add adds codes. Batches of 16 and more are faster than one code at a time.
-func (t *Sketch) Add(codes []uint16, r *Rand) {
+func (t *Tail) Add(codes []uint16, r *Rand) {
 	if len(codes) == 0 {
 		return
 	}
@@ -87,7 +120,7 @@ func (t *Sketch) Add(codes []uint16, r *Rand) {
 }
 
 // Base returns the sampling rate of codes that are not above the limit: of every 2^Base one is taken.
-func (t *Sketch) Base() uint8 {
+func (t *Tail) Base() uint8 {
 	if t.width == 0 {
 		return 0
 	}
@@ -95,13 +128,13 @@ func (t *Sketch) Base() uint8 {
 }
 
 // Listed reports whether the sketch still holds every code as it is.
-func (t *Sketch) Listed() bool { return t.width == 0 }
+func (t *Tail) Listed() bool { return t.width == 0 }
 
 // Touch reads the cache lines of t, for those that need many sketches at once: their misses overlap.
-func (t *Sketch) Touch() uint64 { return t.count + uint64(t.cell[cells/2]) + uint64(t.cell[cells-1]) }
+func (t *Tail) Touch() uint64 { return t.count + uint64(t.cell[cells/2]) + uint64(t.cell[cells-1]) }
 
 // see widens the range of codes. A sketch without any begins with what it sees.
-func (t *Sketch) see(lo, hi uint16) {
+func (t *Tail) see(lo, hi uint16) {
 	if t.count == 0 {
 		t.min, t.max = lo, hi
 		return
@@ -111,7 +144,7 @@ func (t *Sketch) see(lo, hi uint16) {
 
 // review finds the limit anew four times while the number of codes doubles, and where many of the n last ones are above
 // it.
-func (t *Sketch) review(before uint64, above, n int) {
+func (t *Tail) review(before uint64, above, n int) {
 	if t.width == 0 || t.count < sampleFrom {
 		return
 	}
@@ -130,7 +163,7 @@ func (t *Sketch) review(before uint64, above, n int) {
 }
 
 // keep counts a code with a weight.
-func (t *Sketch) keep(c uint16, w uint64, r *Rand) {
+func (t *Tail) keep(c uint16, w uint64, r *Rand) {
 	if t.width == 0 {
 		if w == 1 && t.scale < listed {
 			t.cell[2*t.scale], t.cell[2*t.scale+1] = uint8(c), uint8(c>>8)
@@ -151,7 +184,7 @@ func (t *Sketch) keep(c uint16, w uint64, r *Rand) {
 }
 
 // raise adds w to a cell, on average.
-func (t *Sketch) raise(i int, w uint64, r *Rand) {
+func (t *Tail) raise(i int, w uint64, r *Rand) {
 	for {
 		unit := uint64(1)<<t.scale - 1
 		n := w
@@ -202,7 +235,7 @@ func encode(n uint64, r *Rand) (v uint8, ok bool) {
 }
 
 // spread turns the list of codes into cells.
-func (t *Sketch) spread(r *Rand) {
+func (t *Tail) spread(r *Rand) {
 	list, n := t.list()
 	t.width, t.scale = 1, 0
 	t.cell = [cells]uint8{}
@@ -219,7 +252,7 @@ func (t *Sketch) spread(r *Rand) {
 }
 
 // list returns the codes of a sketch that has no cells yet.
-func (t *Sketch) list() (codes [listed]uint16, n int) {
+func (t *Tail) list() (codes [listed]uint16, n int) {
 	n = int(t.scale)
 	for i := range n {
 		codes[i] = uint16(t.cell[2*i]) | uint16(t.cell[2*i+1])<<8
@@ -229,7 +262,7 @@ func (t *Sketch) list() (codes [listed]uint16, n int) {
 
 // cover makes room for a code beyond the cells, and returns its cell. Where few codes are beyond, they count in the
 // outermost cell; otherwise cells move, or become wider.
-func (t *Sketch) cover(f uint16, r *Rand) int {
+func (t *Tail) cover(f uint16, r *Rand) int {
 	i := int(f>>(t.width-1)) - int(t.origin)
 	switch {
 	case t.count < sampleFrom:
@@ -264,7 +297,7 @@ func (t *Sketch) cover(f uint16, r *Rand) int {
 }
 
 // slide makes the by-th cell the first one. The cells that would fall out are empty.
-func (t *Sketch) slide(by int) {
+func (t *Tail) slide(by int) {
 	by = max(by, -int(t.origin))
 	old := t.cell
 	t.cell = [cells]uint8{}
@@ -277,7 +310,7 @@ func (t *Sketch) slide(by int) {
 }
 
 // widen makes cells twice as wide.
-func (t *Sketch) widen(r *Rand) {
+func (t *Tail) widen(r *Rand) {
 	old, from, scale := t.cell, int(t.origin), t.scale
 	t.cell = [cells]uint8{}
 	t.origin /= 2
@@ -290,7 +323,7 @@ func (t *Sketch) widen(r *Rand) {
 }
 
 // Merge adds what o has seen. o stays as it is; it may be t.
-func (t *Sketch) Merge(o *Sketch, r *Rand) {
+func (t *Tail) Merge(o *Tail, r *Rand) {
 	other := *o
 	switch {
 	case other.count == 0:
@@ -327,7 +360,7 @@ func (t *Sketch) Merge(o *Sketch, r *Rand) {
 	}
 }
 
-func (t *Sketch) merge(list *[listed]uint16, n int, count uint64, r *Rand) {
+func (t *Tail) merge(list *[listed]uint16, n int, count uint64, r *Rand) {
 	for _, c := range list[:n] {
 		t.see(c, c)
 		t.keep(c, 1, r)
@@ -337,27 +370,27 @@ func (t *Sketch) merge(list *[listed]uint16, n int, count uint64, r *Rand) {
 }
 
 // Count is the number of codes that were added.
-func (t *Sketch) Count() uint64 { return t.count }
+func (t *Tail) Count() uint64 { return t.count }
 
 // Min is the smallest code, exactly; 0 if there is none.
-func (t *Sketch) Min() uint16 { return t.min }
+func (t *Tail) Min() uint16 { return t.min }
 
 // Max is the largest code, exactly; 0 if there is none.
-func (t *Sketch) Max() uint16 { return t.max }
+func (t *Tail) Max() uint16 { return t.max }
 
 // Reset empties t.
-func (t *Sketch) Reset() { *t = Sketch{} }
+func (t *Tail) Reset() { *t = Tail{} }
 
 // Quantile estimates the smallest value that at least the share q of all does not exceed. It is within
 // [logcode.RelativeError] for 0 and 1, and 0 if there is no value.
-func (t *Sketch) Quantile(q float64) uint64 {
+func (t *Tail) Quantile(q float64) uint64 {
 	var v [1]uint64
 	t.Quantiles(v[:0], q)
 	return v[0]
 }
 
 // Quantiles appends the quantiles qs, which must ascend, to dst.
-func (t *Sketch) Quantiles(dst []uint64, qs ...float64) []uint64 {
+func (t *Tail) Quantiles(dst []uint64, qs ...float64) []uint64 {
 	var codes [listed]uint16
 	n := 0
 	if t.width == 0 {
@@ -383,7 +416,7 @@ func (t *Sketch) Quantiles(dst []uint64, qs ...float64) []uint64 {
 
 // tops returns the first cell from which all cells have codes above the limit only. It also returns the factor by which
 // the other cells' counts are too high, from the number of all codes.
-func (t *Sketch) tops() (from int, shrink float64) {
+func (t *Tail) tops() (from int, shrink float64) {
 	if t.width == 0 {
 		return 0, 1
 	}
@@ -406,7 +439,7 @@ func (t *Sketch) tops() (from int, shrink float64) {
 }
 
 // find returns the value that so many codes exceed.
-func (t *Sketch) find(above float64, tops int, shrink float64, lo, hi uint64) uint64 {
+func (t *Tail) find(above float64, tops int, shrink float64, lo, hi uint64) uint64 {
 	sum := 0.0
 	for i := cells - 1; i >= 0; i-- {
 		w := float64(value(t.cell[i]) << t.scale)

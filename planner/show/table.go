@@ -1,4 +1,4 @@
-package draw
+package show
 
 import (
 	"fmt"
@@ -67,17 +67,17 @@ func (f *fabric) level(s sheet) sheet {
 // up is the number of cells for that many rows or columns.
 func (f *fabric) up(n int) int { return (n + f.bundle - 1) / f.bundle }
 
-func (f *fabric) write(c *Canvas) {
+func (f *fabric) write(c *canvas) {
 	s := f.arrange()
 	c.Width = max(760, 2*margin+float64(s.across)*s.width)
 	y := float64(head)
-	for _, line := range Wrap(f.explain(), 12, c.Width-40) {
+	for _, line := range wrapText(f.explain(), 12, c.Width-40) {
 		y += 16
 		c.Text(20, y, 12, "dim", "start", line)
 	}
 	c.Desc += ". " + f.explain()
 	y += tableGap
-	labels := NewLabels(Box{0, 0, c.Width, MaxHeight})
+	labels := newLabelPlaces(box{0, 0, c.Width, MaxHeight})
 	if f.levels == 3 {
 		y = f.writePlanes(c, y)
 	}
@@ -109,7 +109,7 @@ func (f *fabric) explain() string {
 }
 
 // writePlanes draws the cores, those of a plane together, and returns where it ends.
-func (f *fabric) writePlanes(c *Canvas, y float64) float64 {
+func (f *fabric) writePlanes(c *canvas, y float64) float64 {
 	most, all := 0, 0
 	for _, plane := range f.planes {
 		most, all = max(most, len(plane)), all+len(plane)
@@ -138,7 +138,7 @@ func (f *fabric) writePlanes(c *Canvas, y float64) float64 {
 }
 
 // writeTable draws a pod.
-func (f *fabric) writeTable(c *Canvas, labels *Labels, t *table, s sheet, x, y float64) {
+func (f *fabric) writeTable(c *canvas, labels *labelPlaces, t *table, s sheet, x, y float64) {
 	columns, upper, lower := f.up(len(t.columns)), f.up(len(t.upper)), f.up(len(t.lower))
 	links, passed := 0, 0
 	for _, list := range t.cells {
@@ -156,8 +156,8 @@ func (f *fabric) writeTable(c *Canvas, labels *Labels, t *table, s sheet, x, y f
 		much = fmt.Sprintf("%d of %d links passed", passed, links)
 	}
 	left, room := x+s.side, s.width-4
-	c.Text(x, y+9, 11, "ink", "start", Clip(what, 11, room))
-	c.Text(x, y+22, 11, "dim", "start", Clip(much, 11, room))
+	c.Text(x, y+9, 11, "ink", "start", clipTo(what, 11, room))
+	c.Text(x, y+22, 11, "dim", "start", clipTo(much, 11, room))
 	y += tableHead
 	middle := y + float64(upper)*f.size // where the nodes of the columns are
 	f.writeCells(c, t, left, y)
@@ -174,8 +174,8 @@ func (f *fabric) writeTable(c *Canvas, labels *Labels, t *table, s sheet, x, y f
 			cy := top + (float64(r)+0.5)*pitch
 			f.p.node(c, v, left-nodeStrip/2, cy, min(radius, 0.45*pitch))
 			if s.side > nodeStrip {
-				name := Clip(f.p.g.NodeName(v), 9, rowNames-6)
-				if spot, ok := labels.Place(name, 9, Spot{left - nodeStrip - 2, cy + 3, "end"}); ok {
+				name := clipTo(f.p.g.NodeName(v), 9, rowNames-6)
+				if spot, ok := labels.Place(name, 9, spot{left - nodeStrip - 2, cy + 3, "end"}); ok {
 					c.Text(spot.X, spot.Y, 9, "dim", "end", name)
 				}
 			}
@@ -186,7 +186,7 @@ func (f *fabric) writeTable(c *Canvas, labels *Labels, t *table, s sheet, x, y f
 	if f.size >= 10 {
 		for k, v := range t.columns {
 			name := f.p.g.NodeName(v)
-			at := Spot{left + (float64(k)+0.5)*pitch, y - 3, "middle"}
+			at := spot{left + (float64(k)+0.5)*pitch, y - 3, "middle"}
 			if len(t.lower) == 0 {
 				at.Y = middle + nodeStrip + 9
 			}
@@ -199,7 +199,7 @@ func (f *fabric) writeTable(c *Canvas, labels *Labels, t *table, s sheet, x, y f
 }
 
 // writeCells draws the links of a table on a common ground.
-func (f *fabric) writeCells(c *Canvas, t *table, left, top float64) {
+func (f *fabric) writeCells(c *canvas, t *table, left, top float64) {
 	byCell := map[[2]int][]int{}
 	for row := range t.rows() {
 		for column := range t.columns {
@@ -213,7 +213,7 @@ func (f *fabric) writeCells(c *Canvas, t *table, left, top float64) {
 		}
 	}
 	var ground strings.Builder // of all cells, in one path, so that the picture stays small
-	cells := &Canvas{}
+	cells := &canvas{}
 	upper := f.up(len(t.upper))
 	for row := range upper + f.up(len(t.lower)) {
 		y := top + float64(row)*f.size
@@ -240,10 +240,10 @@ const (
 )
 
 // writeCell draws the crossings of a cell side by side.
-func (f *fabric) writeCell(c *Canvas, list []crossing, links int, x, y float64) {
+func (f *fabric) writeCell(c *canvas, list []crossing, links int, x, y float64) {
 	shown := list[:0:0]
 	for _, x := range list {
-		if x.color != "" && x.color != Quiet {
+		if x.color != "" && x.color != quiet {
 			shown = append(shown, x)
 		}
 	}
@@ -276,8 +276,8 @@ func (f *fabric) writeCell(c *Canvas, list []crossing, links int, x, y float64) 
 		default:
 			class, shape = "arrow down", fmt.Sprintf("M%.1f %.1fL%.1f %.1fL%.1f %.1fz", x+m, y+0.08*f.size, x+wide-m, y+0.08*f.size, x+wide/2, y+h)
 		}
-		c.Add("<path class=\"%s\" d=\"%s\" fill=\"%s\"><title>%s</title></path>\n", class, shape, s.color, Escape(title))
-		if s.label != "" && f.bundle == 1 && f.size >= 15 && TextWidth(s.label, 8) <= wide {
+		c.Add("<path class=\"%s\" d=\"%s\" fill=\"%s\"><title>%s</title></path>\n", class, shape, s.color, escape(title))
+		if s.label != "" && f.bundle == 1 && f.size >= 15 && textWidth(s.label, 8) <= wide {
 			at := y + 0.5*f.size + 3.5
 			if s.up {
 				at = y + h - 1
@@ -291,7 +291,7 @@ func (f *fabric) writeCell(c *Canvas, list []crossing, links int, x, y float64) 
 }
 
 // writeOther draws links that no table has a place for as a row of cells, and returns where it ends.
-func (f *fabric) writeOther(c *Canvas, y float64) float64 {
+func (f *fabric) writeOther(c *canvas, y float64) float64 {
 	if len(f.other) == 0 {
 		return y
 	}
@@ -308,7 +308,7 @@ func (f *fabric) writeOther(c *Canvas, y float64) float64 {
 			y += f.size
 			break
 		}
-		c.Add("<rect class=\"faint\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"><title>%s</title></rect>", x+0.5, y+0.5, f.size-1, f.size-1, Escape(f.p.links[l].title))
+		c.Add("<rect class=\"faint\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"><title>%s</title></rect>", x+0.5, y+0.5, f.size-1, f.size-1, escape(f.p.links[l].title))
 		f.writeCell(c, f.crossings([]int{l}), 1, x, y)
 		x += f.size
 	}

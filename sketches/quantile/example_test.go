@@ -1,16 +1,16 @@
-package kll_test
+package quantile_test
 
 import (
 	"fmt"
 
-	"github.com/hopscope/hopscope/sketches/kll"
 	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // Two shards sketch latencies in nanoseconds as 16-bit codes; the merged sketch answers for both, within its error.
 func Example() {
-	rng := kll.Rand(1)
-	var a, b kll.Tiny
+	rng := quantile.Rand(1)
+	var a, b quantile.Tiny
 	for ns := uint64(1000); ns < 1200; ns++ {
 		a.Update(logcode.Encode(ns), &rng)
 		b.Update(logcode.Encode(ns+200), &rng)
@@ -30,8 +30,8 @@ func Example() {
 // A flow keeps one Tiny a hop and hands over its codes in batches. All share one source of randomness. Up to 50 codes,
 // the answers are exact.
 func ExampleTiny() {
-	rng := kll.Rand(42)
-	var hop kll.Tiny
+	rng := quantile.Rand(42)
+	var hop quantile.Tiny
 	batch := make([]uint16, 0, 16)
 	for i := range uint16(48) {
 		if batch = append(batch, 100+i); len(batch) == cap(batch) {
