@@ -12,7 +12,6 @@ import (
 	"github.com/apache/datasketches-go/common"
 	datasketches "github.com/apache/datasketches-go/kll"
 
-	"github.com/hopscope/hopscope/sketches/logcode"
 	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
@@ -21,7 +20,7 @@ const many = 100_000
 func codes() (v [8192]uint16) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for i := range v {
-		v[i] = logcode.Encode(uint64(8000 + r.ExpFloat64()*4000))
+		v[i] = quantile.Encode(uint64(8000 + r.ExpFloat64()*4000))
 	}
 	return v
 }

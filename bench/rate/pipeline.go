@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/inference/window"
-	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // PipelineConfig holds the parameters of the measurement.
@@ -129,7 +129,7 @@ type pipelineRun struct {
 	exporters []inference.ExporterStats
 	limits    window.Limits
 	src       decode.Addr
-	batches   logcode.Histogram // 1/16 ns a report
+	batches   quantile.Histogram // 1/16 ns a report
 	res       PipelineResult
 }
 

@@ -59,7 +59,7 @@ func says(t *testing.T, text string, words ...string) {
 func TestKafkaTopics(t *testing.T) {
 	t.Parallel()
 	b := servertest.StartBroker(t, servertest.BrokerOptions{})
-	file := fleetFile(t, b, "a.", "")
+	file := fleetFile(t, b, "a.", `udp: {listen: ["127.0.0.1:0"]}`)
 
 	out, problem, status := runs(t, "kafka", "topics", "check", "--config", file)
 	if status != 1 {
@@ -142,7 +142,7 @@ func TestKafkaTopics(t *testing.T) {
 	b.CreateTopic("b.reports", 3, "cleanup.policy=compact")
 	b.CreateTopic("b.series", 1, "retention.ms=7200000", "retention.bytes=1000000000")
 	b.CreateTopic("b.roster", 1)
-	hand := fleetFile(t, b, "b.", "")
+	hand := fleetFile(t, b, "b.", `udp: {listen: ["127.0.0.1:0"]}`)
 	out, problem, status = runs(t, "kafka", "topics", "check", "--config", hand)
 	if status != 1 {
 		t.Errorf("status %d\n%s", status, problem)

@@ -4,7 +4,6 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/window"
-	"github.com/hopscope/hopscope/sketches/logcode"
 	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
@@ -78,7 +77,7 @@ func (s *State) bufferQueues(f *flow, hops []decode.Hop, u *decode.Units) {
 	for i, codes := 0, s.top.places[f.top-1].next(len(hops)); i < len(codes); i++ {
 		codes[i] = absent
 		if bytes, ok := u.Queue(&hops[i]); ok {
-			codes[i] = logcode.EncodeDense(bytes)
+			codes[i] = quantile.EncodeDense(bytes)
 		}
 	}
 }
@@ -100,11 +99,11 @@ func (s *State) add(f *flow, chain []uint32, i int, latency, queue uint16) {
 		code := [1]uint16{latency}
 		s.feed(f, chain, i, code[:])
 		if t != nil {
-			s.top.count(&t.Latency, logcode.Dense(latency))
+			s.top.count(&t.Latency, quantile.Dense(latency))
 		}
 	}
 	if queue != absent && t != nil {
-		s.top.count(&t.Queue, logcode.Dense(queue))
+		s.top.count(&t.Queue, quantile.Dense(queue))
 	}
 }
 
@@ -183,7 +182,7 @@ func (t *topFlows) flush(f *flow, i int, k inference.HopKey, latencies []uint16)
 	h := t.hop(f, k)
 	for _, c := range latencies {
 		if c != absent {
-			t.count(&h.Latency, logcode.Dense(c))
+			t.count(&h.Latency, quantile.Dense(c))
 		}
 	}
 	p := &t.places[f.top-1]

@@ -35,7 +35,7 @@
 //
 // A flow is an entry of a sketches.FlowTable and a block for each hop. The entry has key, counters, path and a buffer of
 // codes, in six cache lines. A block holds a sketch of 120 bytes for latencies that is most exact in the tail (package
-// tail). Values enter as 16-bit log codes (package logcode). As long as the sketch is brief, half a block holds it in 52
+// tail). Values enter as 16-bit log codes (quantile.Encode). As long as the sketch is brief, half a block holds it in 52
 // bytes, to the bit. It is for up to 20 reports of five hops, and again from 60 to some 250 of them. With paths of five
 // hops a flow takes about 740 bytes then and 1080 otherwise, index included. Where blocks run out, sketches that grow
 // take those of flows that were not seen for longest. Queues are kept for the hops of the network, and for those of the busiest flows of a window. A sketch

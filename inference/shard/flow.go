@@ -14,7 +14,7 @@ const (
 	// bufferCodes is the length of a flow's buffer: 20 reports of five hops. With as much behind it as lets a report
 	// write all codes of a short path at once, it makes an entry six cache lines.
 	bufferCodes = 112 - inline
-	// absent marks a value that a hop did not have. It is no code of package logcode.
+	// absent marks a value that a hop did not have. It is no code of quantile.Encode.
 	absent = 0xffff
 	// lasting is how many reports in a row make a path of a list of hops that is a part of another path. While views of
 	// the whole path come too, there are fewer between two of them.

@@ -4,7 +4,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/window"
-	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // maxCounts is how many counters are counted together.
@@ -38,8 +38,8 @@ func (s *hops) plain(f *flow, list []decode.Hop, u *decode.Units, codes []uint16
 	waiting := (*[2 * inline]uint32)(s.waiting[s.n:])
 	for i = range list {
 		h, ref := &list[i], uint32(f.refs[i%inline])
-		fine, dense := logcode.EncodeBoth(uint64(h.Latency) * u.LatencyNS)
-		_, denseQueue := logcode.EncodeBoth(uint64(h.QueueOccupancy) * u.QueueBytes)
+		fine, dense := quantile.EncodeBoth(uint64(h.Latency) * u.LatencyNS)
+		_, denseQueue := quantile.EncodeBoth(uint64(h.QueueOccupancy) * u.QueueBytes)
 		if h.Has&(want|not) != want || ref == other || dense >= rowCodes || denseQueue >= rowCodes {
 			s.n += 2 * i
 			return i
@@ -66,15 +66,15 @@ func (s *hops) record(ref uint16, u *decode.Units, h *decode.Hop) (latency, queu
 		ns, ok = u.Latency(h)
 	}
 	if ok {
-		latency = logcode.Encode(ns)
-		s.count(ref, latencyRow, logcode.EncodeDense(ns))
+		latency = quantile.Encode(ns)
+		s.count(ref, latencyRow, quantile.EncodeDense(ns))
 	} else {
 		w.noLatency++
 	}
 	if h.Has&decode.HopQueueOccupancy != 0 {
 		bytes := uint64(h.QueueOccupancy) * u.QueueBytes
-		queue = logcode.Encode(bytes)
-		s.count(ref, queueRow, logcode.EncodeDense(bytes))
+		queue = quantile.Encode(bytes)
+		s.count(ref, queueRow, quantile.EncodeDense(bytes))
 	}
 	if h.Has&decode.HopTxUtilization != 0 {
 		if v, ok := u.Utilization(h); ok {
@@ -113,8 +113,8 @@ func (s *hops) histogram(p *window.Partial, k inference.HopKey, g *decode.Histog
 		h.NoLatency++
 	}
 	for _, x := range g.Buckets {
-		at.AddN(logcode.EncodeDense(x.High), x.Count)
-		bounds.Low.AddN(logcode.EncodeDense(x.Low), x.Count)
+		at.AddN(quantile.EncodeDense(x.High), x.Count)
+		bounds.Low.AddN(quantile.EncodeDense(x.Low), x.Count)
 		if x.Open {
 			bounds.Open += x.Count
 		}

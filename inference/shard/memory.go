@@ -6,7 +6,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/digest"
 	"github.com/hopscope/hopscope/inference/window"
-	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // slack is the greatest room of a slice that grew by appending, in sixteenths of its items.
@@ -43,8 +43,8 @@ func (c *Config) Memory(shards int) int64 {
 
 	// The window of all shards, the sums of the run, and the points of the stored series.
 	part := int64(unsafe.Sizeof(window.HopPart{})) + 48
-	merged := hops*int64(shards)*(2*link+window.InterfaceMemory+window.CountsMemory) + hops*(part+2*octaveBytes*(logcode.KeptOctaves+int64(min(shards*hopOctaves, 2*logcode.Octaves)/2)))
-	totals := hops * (part + 2*logcode.Octaves*octaveBytes)
+	merged := hops*int64(shards)*(2*link+window.InterfaceMemory+window.CountsMemory) + hops*(part+2*octaveBytes*(quantile.KeptOctaves+int64(min(shards*hopOctaves, 2*quantile.Octaves)/2)))
+	totals := hops * (part + 2*quantile.Octaves*octaveBytes)
 	points := (hops + int64(c.TopFlows*c.MaxPathLength)) * 2048
 	nameless := int64(shards+1) * window.NamelessMemory
 	probes := int64(shards) * window.ProbeMemory

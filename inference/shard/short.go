@@ -5,7 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // countShort counts a lazy report in its short form, if its flow is in the common state. The flow is on a known path
@@ -83,7 +83,7 @@ func (h *hops) readStack(r *decode.Lazy, f *flow, codes *[inline]uint16) bool {
 
 	// The largest codes of values that are there. The value of an absent one is the largest that a field holds.
 	latencyNS, queueBytes := r.Shape.Common.Units.LatencyNS, r.Shape.Common.Units.QueueBytes
-	_, absentQueue := logcode.EncodeBoth(max24 * queueBytes)
+	_, absentQueue := quantile.EncodeBoth(max24 * queueBytes)
 	lastLatency, lastQueue := uint32(rowCodes-2), min(absentQueue, rowCodes)-1
 	exceptional := uint32(0) // its highest bit is set if a value is absent, a code beyond the row, or a hop without a place
 	waiting := (*[2 * inline]uint32)(h.waiting[h.n:])
@@ -98,8 +98,8 @@ func (h *hops) readStack(r *decode.Lazy, f *flow, codes *[inline]uint16) bool {
 		id += hi ^ lo // terms do not wait for each other
 		k += step
 		values := be.Uint64(block[8:])
-		fine, dense := logcode.EncodeBoth(values >> 32 * latencyNS)
-		_, denseQueue := logcode.EncodeBoth(values & max24 * queueBytes)
+		fine, dense := quantile.EncodeBoth(values >> 32 * latencyNS)
+		_, denseQueue := quantile.EncodeBoth(values & max24 * queueBytes)
 		ref := uint32(f.refs[i%inline])
 		exceptional |= (lastLatency - dense) | (lastQueue - denseQueue) | (ref - 1)
 		codes[i%inline] = uint16(fine)

@@ -7,7 +7,6 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sketches"
-	"github.com/hopscope/hopscope/sketches/logcode"
 	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
@@ -73,7 +72,7 @@ func summary(t *quantile.Tail) inference.Summary {
 	var q [3]uint64
 	t.Quantiles(q[:0], 0.5, 0.9, 0.99)
 	return inference.Summary{
-		Count: t.Count(), P50: q[0], P90: q[1], P99: q[2], Max: logcode.Decode(t.Max()),
+		Count: t.Count(), P50: q[0], P90: q[1], P99: q[2], Max: quantile.Decode(t.Max()),
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/window"
-	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // topFlows finds the busiest flows of a window exactly, and collects the distributions of their hops.
@@ -68,7 +68,7 @@ func topOctaves(places int) int { return max(places, 256) * 128 }
 
 // count counts a dense code in a histogram of a candidate, as long as there is memory. Only values that no device
 // measured spread so far that there is none.
-func (t *topFlows) count(h *logcode.Histogram, code uint16) {
+func (t *topFlows) count(h *quantile.Histogram, code uint16) {
 	if !h.AddWithin(code, &t.octaves) {
 		t.missed++
 	}
@@ -196,7 +196,7 @@ func (t *topFlows) see(f *flow, r *decode.Report) {
 }
 
 // octaveBytes is the size of the counters of an octave.
-const octaveBytes = 4 * logcode.OctaveCodes
+const octaveBytes = 4 * quantile.OctaveCodes
 
 // hopOctaveSize is how many octaves' counters take as much memory as the rest of a hop's distributions.
 const hopOctaveSize = 3

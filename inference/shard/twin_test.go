@@ -14,7 +14,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/internal/testkit"
-	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 type dropKey struct {
@@ -202,7 +202,7 @@ func near(t *testing.T, what string, got inference.Summary, values []uint64) {
 		got  uint64
 		want uint64
 	}{{got.P50, exact(s, 0.5)}, {got.P90, exact(s, 0.9)}, {got.P99, exact(s, 0.99)}, {got.Max, s[len(s)-1]}} {
-		if d := math.Abs(float64(c.got) - float64(c.want)); d > logcode.DenseRelativeError*float64(c.want) {
+		if d := math.Abs(float64(c.got) - float64(c.want)); d > quantile.DenseRelativeError*float64(c.want) {
 			t.Fatalf("%s: quantile %d of %d values, want %d", what, c.got, len(s), c.want)
 		}
 	}
@@ -219,7 +219,7 @@ func sketched(t *testing.T, what string, got inference.Summary, values []uint64)
 		return
 	}
 	s := slices.Sorted(slices.Values(values))
-	code := func(v uint64) uint64 { return logcode.Decode(logcode.Encode(v)) }
+	code := func(v uint64) uint64 { return quantile.Decode(quantile.Encode(v)) }
 	if want := code(s[len(s)-1]); got.Max != want {
 		t.Fatalf("%s: largest %d, want %d", what, got.Max, want)
 	}

@@ -3,7 +3,7 @@ package shard
 import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/window"
-	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 const (
@@ -14,7 +14,7 @@ const (
 	// lines. So the lines that are hot in every row do not share a few sets of the cache.
 	rowCounters = 2*rowCodes + 64
 
-	octaveCodes = logcode.OctaveCodes
+	octaveCodes = quantile.OctaveCodes
 	rowOctaves  = rowCounters / octaveCodes
 	// hopOctaves is the average number of octaves of a hop, over all hops, that have room for more than 255 of a code.
 	// The number of codes beyond the rows with counters is farCodes.
@@ -28,7 +28,7 @@ const (
 	queueRow
 )
 
-// hopSet holds the hops of one window. Each has two histograms of dense log codes, like [logcode.Histogram], but laid
+// hopSet holds the hops of one window. Each has two histograms of dense log codes, like [quantile.Histogram], but laid
 // out for batches. The counters of a hop are a row at a fixed place. So counting a batch is a list of indexes first and
 // a tight loop over it then, whose cache misses overlap. Histogram after histogram they would be waited for one by one.
 // A counter is a byte, whose overflows are counted elsewhere: the bytes of hundreds of hops fit a core's own cache.

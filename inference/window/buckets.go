@@ -2,7 +2,7 @@ package window
 
 import (
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // BucketPart holds the lower bounds of a hop's values that came as counts of buckets, from a device that keeps
@@ -14,8 +14,8 @@ type BucketPart struct {
 
 // BucketCounts is the other end of the buckets that values came in.
 type BucketCounts struct {
-	Low  logcode.Histogram // dense codes of the lower bounds, in nanoseconds or bytes
-	Open uint64            // values beyond the last bound, which stand at that bound
+	Low  quantile.Histogram // dense codes of the lower bounds, in nanoseconds or bytes
+	Open uint64             // values beyond the last bound, which stand at that bound
 }
 
 var bucketKind = kindOf[inference.HopKey, BucketPart]{

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 func fillBuckets(p *Partial, rng *rand.Rand) {
@@ -14,7 +14,7 @@ func fillBuckets(p *Partial, rng *rand.Rand) {
 		b := p.Buckets(inference.HopKey{Node: rng.Uint32N(6), EgressIf: rng.Uint32N(3)})
 		for _, x := range []*BucketCounts{&b.Latency, &b.Queue} {
 			if n := rng.Uint64N(9); n > 0 {
-				x.Low.AddN(logcode.EncodeDense(rng.Uint64N(1<<20)), n)
+				x.Low.AddN(quantile.EncodeDense(rng.Uint64N(1<<20)), n)
 				x.Open += rng.Uint64N(n)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // FORMAT.md draws the layout.
@@ -400,7 +400,7 @@ func (c *coder) sketch(field string, h *HopSketch) {
 	c.histogram(field, &h.Queue)
 }
 
-func (c *coder) histogram(field string, h *logcode.Histogram) {
+func (c *coder) histogram(field string, h *quantile.Histogram) {
 	if !c.reading {
 		c.b = h.Append(c.b)
 		return
@@ -412,7 +412,7 @@ func (c *coder) histogram(field string, h *logcode.Histogram) {
 	c.at += n
 	switch err {
 	case nil:
-	case logcode.ErrTruncated:
+	case quantile.ErrTruncated:
 		c.fail(field, c.at, ErrTruncated)
 	default:
 		c.fail(field, c.at, ErrCorrupt)

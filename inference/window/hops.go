@@ -6,13 +6,13 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // HopSketch is the distributions of one place in the network.
 type HopSketch struct {
 	inference.HopKey
-	Latency, Queue logcode.Histogram // dense codes of nanoseconds and of bytes
+	Latency, Queue quantile.Histogram // dense codes of nanoseconds and of bytes
 }
 
 // HopPart is one place in the network in a partial.
@@ -138,7 +138,7 @@ func (h *HopPart) Stats() inference.HopStats {
 }
 
 // summary reads the quantiles of a histogram.
-func summary(h *logcode.Histogram) inference.Summary {
+func summary(h *quantile.Histogram) inference.Summary {
 	var q [3]uint64
 	h.Quantiles(q[:0], 0.5, 0.9, 0.99)
 	return inference.Summary{Count: h.Count(), P50: q[0], P90: q[1], P99: q[2], Max: h.Max(), Min: h.Min()}

@@ -7,14 +7,14 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // namelessPart is the hops at one such place in a partial.
 type namelessPart struct {
 	inference.NamelessKey
-	latency, queue logcode.Histogram // dense codes of nanoseconds and of bytes
-	noLatency      uint64            // records without a latency; all others are in latency
+	latency, queue quantile.Histogram // dense codes of nanoseconds and of bytes
+	noLatency      uint64             // records without a latency; all others are in latency
 }
 
 // maxNameless bounds the places of hops without a node id that a shard or the summary of a run keeps. Hostile packets
@@ -68,7 +68,7 @@ func (x *namelessPart) stats() inference.NamelessStats {
 
 // NamelessMemory is the most that the hops without a node id of a partial take, in bytes. One shard, or the summary of
 // a run, adds to such a partial.
-const NamelessMemory = (maxNameless + 1) * (2*(int64(unsafe.Sizeof(namelessPart{}))+64) + 2*logcode.Octaves*logcode.OctaveCodes*4)
+const NamelessMemory = (maxNameless + 1) * (2*(int64(unsafe.Sizeof(namelessPart{}))+64) + 2*quantile.Octaves*quantile.OctaveCodes*4)
 
 // AddNameless counts the record h of a hop that holds no node id, at a position from 1 in the hops of its report.
 func (p *Partial) AddNameless(exporter decode.Addr, position int, u *decode.Units, h *decode.Hop) {

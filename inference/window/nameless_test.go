@@ -9,7 +9,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 func fillNameless(p *Partial, rng *rand.Rand) {
@@ -49,7 +49,7 @@ func TestNameless(t *testing.T) {
 			v  uint64
 		}{{.5, s.Latency.P50}, {.99, s.Latency.P99}} {
 			want := float64(all[int(math.Ceil(q.is*float64(len(all))))-1])
-			if math.Abs(float64(q.v)-want) > want*logcode.DenseRelativeError {
+			if math.Abs(float64(q.v)-want) > want*quantile.DenseRelativeError {
 				t.Errorf("%v: quantile %v is %d, want %v", s.NamelessKey, q.is, q.v, want)
 			}
 		}

@@ -5,13 +5,13 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // probePart is the probes of one path in a partial.
 type probePart struct {
-	inference.ProbeStats                   // without the delay
-	delay                logcode.Histogram // dense codes of nanoseconds
+	inference.ProbeStats                    // without the delay
+	delay                quantile.Histogram // dense codes of nanoseconds
 }
 
 // maxProbes bounds the paths of probes that a shard keeps: hostile packets can make them up.
@@ -78,7 +78,7 @@ func (x *probePart) merge(o *probePart) {
 const delayOctaves = 34
 
 // ProbeMemory is the most that the paths of probes of a partial take that one shard adds to, in bytes.
-const ProbeMemory = (maxProbes + 1) * (2*(int64(unsafe.Sizeof(probePart{}))+64) + 2*delayOctaves*logcode.OctaveCodes*4)
+const ProbeMemory = (maxProbes + 1) * (2*(int64(unsafe.Sizeof(probePart{}))+64) + 2*delayOctaves*quantile.OctaveCodes*4)
 
 // AddProbes adds what an agent with a node id reports of probes, whose flow has the addresses of the agents.
 func (p *Partial) AddProbes(node uint32, flow *decode.FlowKey, n *decode.ProbeCounts) {
@@ -105,7 +105,7 @@ func (p *Partial) AddProbes(node uint32, flow *decode.FlowKey, n *decode.ProbeCo
 	x.Forward += int64(n.Forward)
 	x.Back += int64(n.Back)
 	for _, d := range n.Delays {
-		x.delay.AddN(logcode.EncodeDense(decode.LongestDelay(d.Code)), uint64(d.Count))
+		x.delay.AddN(quantile.EncodeDense(decode.LongestDelay(d.Code)), uint64(d.Count))
 	}
 }
 

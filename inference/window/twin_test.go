@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // twin keeps what partials are given as it is, and makes a window of it with maps alone.
@@ -137,7 +137,7 @@ func (w *twin) window(keep Limits) inference.Window {
 		hops[h.key] = append(hops[h.key], h)
 	}
 	for k, seen := range hops {
-		var latency, queue logcode.Histogram
+		var latency, queue quantile.Histogram
 		s := inference.HopStats{HopKey: k}
 		for _, h := range seen {
 			for _, v := range h.latency {

@@ -24,7 +24,7 @@ var targets = []target{
 	{"./inference/sequence", `[^C].*|Config\.[^MN].*`, `Test[^CSW] TestCopies$ TestCopiesAllocate TestConfig TestS[it] TestSequence$ TestWait`, ""},
 	{"./inference/cause", `(Grouper|Alone|problem|savings)\..*|Cause\.(saves|later|show|updateEvidence|count|rests)|both|tidy|between|byElement|addHops`, `Test[^RS]|TestS[^t]`, ""},
 	{"./inference/fleet", `(Gate|openWindow|pastWindow|Closing|collector|delivery|pseudo|entry)\..*|missed|compareSources|isPseudo`, `Gate|States|FetchFails|Unheard|Refuses|KilledLate|Budget|AssemblerSilence|Version1|ClocksApart|Fuzz(Log|State)`, ""},
-	{"./sketches/logcode", `.*`, `Test`, ""},
+	{"./sketches/quantile", `.*`, `Test`, ""},
 	{"./sketches/quantile", `(Tiny|Rand)\..*|halve|place|merge|sort16|order|sortSmall|strided`, `Test[^BT]|TestTiny[^E]|TestTinyE[mx]|TestTwin`, ""},
 	{"./sink/spool", `Spool\.(append|Append|limit|seal|resave|evict|Room|dropStored|locate|read|skip|Commit|advance)|totals\..*|parse.*|slotAt|readSlots`,
 		`Test([^CFSK]|Counts|Config|Files|Stored|Sync|Str|KeptIn)`, ""},

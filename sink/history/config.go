@@ -7,7 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/hopscope/hopscope/inference/window"
-	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // Config says where the history is and how much of it is kept.
@@ -55,7 +55,7 @@ func (c *Config) HopMemory(hops int) int64 {
 		return 0
 	}
 	// A hop in a record, with two histograms of all octaves; what such records are merged from has the hops of two days.
-	const hop = int64(unsafe.Sizeof(window.HopPart{})) + 48 + 2*logcode.Octaves*logcode.OctaveCodes*4
+	const hop = int64(unsafe.Sizeof(window.HopPart{})) + 48 + 2*quantile.Octaves*quantile.OctaveCodes*4
 	const held = 1 + queued + 1 + 2*mostQueries // the open minute, those that wait, one that is written or made, and of a query the sum and what is added
 	return int64(hops) * (held*hop + mostQueries*mostColumns*4)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // noon is where the time of the tests begins.
@@ -98,7 +98,7 @@ func take(t testing.TB, s *Store, end int64, values map[inference.HopKey][]uint6
 func near(got float32, list []uint64, q float64) bool {
 	slices.Sort(list)
 	want := float64(list[max(int(math.Ceil(q*float64(len(list))))-1, 0)])
-	return math.Abs(float64(got)-want) <= want*logcode.DenseRelativeError+1
+	return math.Abs(float64(got)-want) <= want*quantile.DenseRelativeError+1
 }
 
 // Quantiles of an hour and of a day are those of all values in them, within the error of one sketch, whatever was merged.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/window"
-	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // rowsVersion is the version of the schema of [HopRows]. Columns may be added; a column that is there keeps its meaning.
@@ -26,7 +26,7 @@ const rowsVersion = "1"
 // are already within 1/64 of the true ones. A quantile of a sketch is therefore within sketchError of the true one.
 const (
 	sketchAccuracy = 0.01
-	sketchError    = (1+logcode.DenseRelativeError)*(1+sketchAccuracy) - 1
+	sketchError    = (1+quantile.DenseRelativeError)*(1+sketchAccuracy) - 1
 )
 
 // Columns of the hops of a slice, for all readers.
@@ -95,7 +95,7 @@ func HopRows(p *window.Partial, start, end int64, revision uint64) ([]byte, erro
 	}
 	var proto bytes.Buffer
 	var failed error
-	sketch := func(col int, h *logcode.Histogram) {
+	sketch := func(col int, h *quantile.Histogram) {
 		f := b.Field(col).(*array.BinaryBuilder)
 		if h.Count() == 0 {
 			f.AppendNull()
@@ -147,14 +147,14 @@ var rowsZstd = sync.OnceValue(func() *zstd.Encoder {
 
 // Sketch makes a DDSketch of a histogram: each code counts as the value in the middle of its cell. Since the same code
 // always falls into the same bucket, merging the sketches of two histograms gives the sketch of the merged histogram.
-func Sketch(h *logcode.Histogram) (*ddsketch.DDSketch, error) {
+func Sketch(h *quantile.Histogram) (*ddsketch.DDSketch, error) {
 	m, err := mapping.NewLogarithmicMapping(sketchAccuracy)
 	if err != nil {
 		return nil, err
 	}
 	s := ddsketch.NewDDSketch(m, store.NewDenseStore(), store.NewDenseStore())
 	for code, n := range h.All() {
-		if err := s.AddWithCount(float64(logcode.DecodeDense(code)), float64(n)); err != nil {
+		if err := s.AddWithCount(float64(quantile.DecodeDense(code)), float64(n)); err != nil {
 			return nil, err
 		}
 	}

@@ -18,11 +18,11 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/window"
-	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // drawn is a histogram of random values over many magnitudes, and the values in order.
-func drawn(rng *rand.Rand, n int) (h logcode.Histogram, values []uint64) {
+func drawn(rng *rand.Rand, n int) (h quantile.Histogram, values []uint64) {
 	for range n {
 		v := rng.Uint64() >> rng.UintN(64)
 		if rng.IntN(50) == 0 {
@@ -35,7 +35,7 @@ func drawn(rng *rand.Rand, n int) (h logcode.Histogram, values []uint64) {
 	return h, values
 }
 
-func protoOf(t testing.TB, h *logcode.Histogram) []byte {
+func protoOf(t testing.TB, h *quantile.Histogram) []byte {
 	t.Helper()
 	s, err := Sketch(h)
 	if err != nil {
@@ -93,7 +93,7 @@ func TestSketchError(t *testing.T) {
 func TestSketchMerge(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	for range 50 {
-		var all logcode.Histogram
+		var all quantile.Histogram
 		var merged *ddsketch.DDSketch
 		for range 1 + rng.IntN(16) {
 			h, _ := drawn(rng, 1+rng.IntN(500))

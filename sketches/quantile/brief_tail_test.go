@@ -6,7 +6,6 @@ import (
 	"unsafe"
 
 	"github.com/hopscope/hopscope/internal/testkit"
-	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
 func TestBriefTailSize(t *testing.T) {
@@ -28,8 +27,8 @@ func TestBriefTailTwin(t *testing.T) {
 		for most := 1 + g.IntN(60); want.Count() < 500; {
 			codes := make([]uint16, g.IntN(most+1))
 			for i := range codes {
-				if codes[i] = logcode.Encode(uint64(scale * d.draw(g))); g.IntN(200) == 0 {
-					codes[i] = uint16(g.UintN(logcode.Codes))
+				if codes[i] = Encode(uint64(scale * d.draw(g))); g.IntN(200) == 0 {
+					codes[i] = uint16(g.UintN(Codes))
 				}
 			}
 			want.Add(codes, &r)
@@ -81,7 +80,7 @@ func TestBriefTailRoom(t *testing.T) {
 			codes := make([]uint16, 20)
 			for range 5 {
 				for i := range codes {
-					codes[i] = logcode.Encode(uint64(d.draw(g)))
+					codes[i] = Encode(uint64(d.draw(g)))
 				}
 				s.Add(codes, &r)
 			}

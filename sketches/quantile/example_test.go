@@ -3,22 +3,21 @@ package quantile_test
 import (
 	"fmt"
 
-	"github.com/hopscope/hopscope/sketches/logcode"
 	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // Two shards sketch latencies in nanoseconds as 16-bit codes; the merged sketch answers for both, within its error.
-func Example() {
+func Example_merge() {
 	rng := quantile.Rand(1)
 	var a, b quantile.Tiny
 	for ns := uint64(1000); ns < 1200; ns++ {
-		a.Update(logcode.Encode(ns), &rng)
-		b.Update(logcode.Encode(ns+200), &rng)
+		a.Update(quantile.Encode(ns), &rng)
+		b.Update(quantile.Encode(ns+200), &rng)
 	}
 	a.Merge(&b, &rng)
-	fmt.Println(a.Count(), "values from", logcode.Decode(a.Min()), "to", logcode.Decode(a.Max()))
+	fmt.Println(a.Count(), "values from", quantile.Decode(a.Min()), "to", quantile.Decode(a.Max()))
 	for _, code := range a.Quantiles(nil, 0.1, 0.5, 0.9) {
-		fmt.Println(logcode.Decode(code))
+		fmt.Println(quantile.Decode(code))
 	}
 	// Output:
 	// 400 values from 1000 to 1399

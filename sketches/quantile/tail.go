@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
 const (
@@ -20,7 +19,7 @@ const (
 	aboveLimit = 40
 )
 
-// Tail holds the distribution of 16-bit codes ([logcode.Encode]) in 120 bytes without pointers, made to lie by the million
+// Tail holds the distribution of 16-bit codes ([Encode]) in 120 bytes without pointers, made to lie by the million
 // inside other structs. The zero value is empty and ready to use, and a plain copy is a copy. It is not safe for concurrent
 // use.
 //
@@ -159,7 +158,7 @@ func (t *Tail) review(before uint64, above, n int) {
 			break
 		}
 	}
-	t.limit = min(logcode.Encode(edge((uint32(t.origin)+uint32(i)+1)<<(t.width-1))-1), t.max)
+	t.limit = min(Encode(edge((uint32(t.origin)+uint32(i)+1)<<(t.width-1))-1), t.max)
 }
 
 // keep counts a code with a weight.
@@ -382,7 +381,7 @@ func (t *Tail) Max() uint16 { return t.max }
 func (t *Tail) Reset() { *t = Tail{} }
 
 // Quantile estimates the smallest value that at least the share q of all does not exceed. It is within
-// [logcode.RelativeError] for 0 and 1, and 0 if there is no value.
+// [RelativeError] for 0 and 1, and 0 if there is no value.
 func (t *Tail) Quantile(q float64) uint64 {
 	var v [1]uint64
 	t.Quantiles(v[:0], q)
@@ -397,7 +396,7 @@ func (t *Tail) Quantiles(dst []uint64, qs ...float64) []uint64 {
 		codes, n = t.list()
 		slices.Sort(codes[:n])
 	}
-	lo, hi := logcode.Decode(t.min), logcode.Decode(t.max)
+	lo, hi := Decode(t.min), Decode(t.max)
 	tops, shrink := t.tops()
 	for _, q := range qs {
 		switch {
@@ -406,7 +405,7 @@ func (t *Tail) Quantiles(dst []uint64, qs ...float64) []uint64 {
 		case q >= 1:
 			dst = append(dst, hi)
 		case t.width == 0:
-			dst = append(dst, logcode.Decode(codes[max(int(math.Ceil(q*float64(n))), 1)-1]))
+			dst = append(dst, Decode(codes[max(int(math.Ceil(q*float64(n))), 1)-1]))
 		default:
 			dst = append(dst, t.find((1-q)*float64(t.count), tops, shrink, lo, hi))
 		}
@@ -469,7 +468,7 @@ func (t *Tail) find(above float64, tops int, shrink float64, lo, hi uint64) uint
 
 // fine returns the number of the narrowest cell that a code belongs to.
 func fine(c uint16) uint16 {
-	c = min(c, logcode.Codes-1)
+	c = min(c, Codes-1)
 	if c >= 1<<10 {
 		return c>>(10-finest) + (10-finest)<<finest
 	}

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
 // BenchmarkAdd measures the time of a code in batches of 16, while a sketch fills up to n of them. A KLL sketch is
@@ -15,7 +14,7 @@ func BenchmarkAdd(b *testing.B) {
 	g := rand.New(rand.NewPCG(1, 1))
 	v := make([]uint16, 1<<14)
 	for i := range v {
-		v[i] = logcode.Encode(uint64(20_000 * math.Exp(g.NormFloat64())))
+		v[i] = Encode(uint64(20_000 * math.Exp(g.NormFloat64())))
 	}
 	for _, n := range []uint64{60, 500, 2000, 20_000} {
 		b.Run(fmt.Sprintf("tail/n=%d", n), func(b *testing.B) {

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
 // alarm returns how many of n trials may fail if each does with probability p. More are seen by chance less often than
@@ -39,7 +38,7 @@ func TestTailPromise(t *testing.T) {
 			values, codes := make([]uint64, n), make([]uint16, n)
 			for i := range values {
 				values[i] = uint64(max(d.draw(g), 1))
-				codes[i] = logcode.Encode(values[i])
+				codes[i] = Encode(values[i])
 			}
 			var s Tail
 			[]way{inBatches, oneByOne}[run%2](&s, codes, &r)

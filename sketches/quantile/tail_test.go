@@ -8,7 +8,6 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
 var flows = flag.Int("flows", 60, "flows of each distribution in TestTailError")
@@ -44,8 +43,8 @@ func TestTailExact(t *testing.T) {
 		for len(all) < listed {
 			codes := make([]uint16, min(1+g.IntN(20), listed-len(all)))
 			for i := range codes {
-				codes[i] = uint16(g.IntN(logcode.Codes))
-				all = append(all, logcode.Decode(codes[i]))
+				codes[i] = uint16(g.IntN(Codes))
+				all = append(all, Decode(codes[i]))
 			}
 			s.Add(codes, &r)
 			slices.Sort(all)
@@ -112,7 +111,7 @@ func TestTailError(t *testing.T) {
 				values, codes := make([]uint64, n), make([]uint16, n)
 				for i := range values {
 					values[i] = uint64(max(d.draw(g), 1))
-					codes[i] = logcode.Encode(values[i])
+					codes[i] = Encode(values[i])
 				}
 				var s Tail
 				var k Tiny
@@ -124,7 +123,7 @@ func TestTailError(t *testing.T) {
 				for i, q := range qs {
 					want := float64(truth(values, q))
 					off[i] = append(off[i], math.Abs(float64(s.Quantile(q))/want-1))
-					was[i] = append(was[i], math.Abs(float64(logcode.Decode(k.Quantile(q)))/want-1))
+					was[i] = append(was[i], math.Abs(float64(Decode(k.Quantile(q)))/want-1))
 				}
 			}
 			at := func(v []float64, q float64) float64 {
@@ -183,11 +182,11 @@ func TestTailOrders(t *testing.T) {
 					arrange(g, v)
 					codes := make([]uint16, n)
 					for i, x := range v {
-						codes[i] = logcode.Encode(x)
+						codes[i] = Encode(x)
 					}
 					var s Tail
 					give(&s, codes, &r)
-					if s.Count() != uint64(n) || s.Max() != slices.Max(codes) || s.Quantile(1) != logcode.Decode(s.Max()) {
+					if s.Count() != uint64(n) || s.Max() != slices.Max(codes) || s.Quantile(1) != Decode(s.Max()) {
 						t.Fatalf("%s, %s, %s, %d: %d codes, largest %d", order, shape, how, n, s.Count(), s.Max())
 					}
 					lo, hi := float64(truth(sorted, .97))*.77, float64(truth(sorted, .997))*1.3+1
@@ -238,8 +237,8 @@ func TestTailCell(t *testing.T) {
 
 // The cells are at their stated edges: every code lies between those of its cell.
 func TestTailEdges(t *testing.T) {
-	for c := range uint16(logcode.Codes) {
-		f, v := fine(c), logcode.Decode(c)
+	for c := range uint16(Codes) {
+		f, v := fine(c), Decode(c)
 		if lo, hi := edge(uint32(f)), edge(uint32(f)+1); v < lo || v >= hi && hi != math.MaxUint64 {
 			t.Fatalf("code %d, value %d: cell %d is from %d to %d", c, v, f, lo, hi)
 		}
@@ -271,7 +270,7 @@ func FuzzTail(f *testing.F) {
 		var s, o Tail
 		count, largest := uint64(0), uint16(0)
 		for i := 0; i+2 < len(b); i += 3 {
-			c := min(uint16(b[i])|uint16(b[i+1])<<8, logcode.Codes-1)
+			c := min(uint16(b[i])|uint16(b[i+1])<<8, Codes-1)
 			if b[i+2]%5 == 1 {
 				o.Update(c, &r)
 				s.Merge(&o, &r)

@@ -36,7 +36,7 @@ var tinyShare = [tinyLevels]uint8{24, 12, 8, 6}
 // # What is not promised
 //
 // A rank error of 9 % bounds little in the last percent of a distribution. Where the tail matters, count codes in a
-// logcode.Histogram or use a [Tail].
+// Histogram or use a [Tail].
 //
 // # Readings of the paper
 //

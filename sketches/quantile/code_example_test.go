@@ -1,16 +1,16 @@
-package logcode_test
+package quantile_test
 
 import (
 	"fmt"
 
-	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
 // A code of 16 bits stands for all values that are within 0.05 % of its own.
 func Example() {
 	for _, ns := range []uint64{7, 2047, 123_456, 98_765_432_100} {
-		code := logcode.Encode(ns)
-		fmt.Println(ns, "has code", code, "and comes back as", logcode.Decode(code))
+		code := quantile.Encode(ns)
+		fmt.Println(ns, "has code", code, "and comes back as", quantile.Decode(code))
 	}
 	// Output:
 	// 7 has code 7 and comes back as 7
@@ -21,7 +21,7 @@ func Example() {
 
 // The queue depths of a device in one window: all quantiles are within 1.6 %.
 func ExampleHistogram() {
-	var depths logcode.Histogram
+	var depths quantile.Histogram
 	for bytes := uint64(1); bytes <= 100_000; bytes++ {
 		depths.AddValue(bytes)
 	}

@@ -1,4 +1,4 @@
-package logcode
+package quantile
 
 import (
 	"encoding/binary"

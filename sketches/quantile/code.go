@@ -1,23 +1,4 @@
-// Package logcode compresses 64-bit values to small codes that keep their order.
-//
-// A code is log-linear, like a floating-point number without a sign. Values below a threshold are exact. Above it,
-// every octave [2ⁱ, 2ⁱ⁺¹) is cut into equal cells, as many as a fixed number of mantissa bits can distinguish. Decoding
-// ([Decode]) gives the middle of a cell. There are two resolutions, and both cover all of uint64:
-//
-//	            mantissa bits   codes   exact below   relative error
-//	Encode      10              56320   2048          ≤ 1/2048 (0.049 %)
-//	EncodeDense 5                1920     64          ≤ 1/64   (1.56 %)
-//
-// The first is the finest that fits into 16 bits, and feeds the quantile sketches. The second is coarse enough that
-// every code can be counted, which a [Histogram] does. It takes 96 bytes and 128 for each octave that was seen, 7.8 KB
-// at most, and every quantile is within 1/64 of its value. Encoding uses only shifts and a count of leading zeros and
-// no floating point. So codes are the same on every machine and can be stored.
-//
-// Order is kept: a ≤ b implies Encode(a) ≤ Encode(b). So ranks and quantiles of codes are those of the values, up to the
-// relative error.
-//
-// Values are divided as in HdrHistogram (Gil Tene), over the whole range of uint64.
-package logcode
+package quantile
 
 import (
 	"math"
