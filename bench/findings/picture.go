@@ -15,7 +15,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/planner/topo"
-	"github.com/hopscope/hopscope/sink/picture"
+	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
 // The channels of a cell. Values are in deviations from what the cell usually has.
@@ -79,13 +79,13 @@ type film struct {
 
 func newFilm(n *emu.Network) *film {
 	g := n.Graph()
-	spots, pods, planes := make([]picture.Spot, g.NumNodes()), g.Pods(), g.Planes()
+	spots, pods, planes := make([]atlas.Spot, g.NumNodes()), g.Pods(), g.Planes()
 	for v := range spots {
 		tier := map[topo.Tier]int{topo.Edge: 1, topo.Aggregation: 2, topo.Core: 3}[g.Tier(v)]
-		spots[v] = picture.Spot{Tier: tier, Pod: pods[v], Plane: planes[v]}
+		spots[v] = atlas.Spot{Tier: tier, Pod: pods[v], Plane: planes[v]}
 	}
 	row := make([]int, len(spots))
-	for at, v := range picture.Order(spots, nil) {
+	for at, v := range atlas.Order(spots, nil) {
 		row[v] = at
 	}
 	f := &film{n: len(spots), at: map[inference.HopKey]int{}, grid: slices.Repeat([]int{-1}, len(spots)*len(spots))}

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/cmd/internal/cli"
-	"github.com/hopscope/hopscope/sink/picture"
 	"github.com/hopscope/hopscope/sink/web"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 func exportCommand() *cobra.Command {
@@ -72,7 +72,7 @@ The files, in the directory of --out, which must be empty or absent:
 		case !slices.Contains(web.MetricNames(), metric):
 			return usagef("--metric %q is none of %v", metric, web.MetricNames())
 		}
-		var film picture.Film
+		var film ask.Film
 		q := url.Values{"metric": {metric}, "limit": {strconv.Itoa(windows)}}
 		if err := a.Into(c.Context(), "/api/film?"+q.Encode(), &film); err != nil {
 			return err
@@ -124,14 +124,14 @@ func emptyDir(dir string) error {
 }
 
 // filmFormats write the values of a film into a directory.
-var filmFormats = map[string]func(dir string, f *picture.Film) error{
-	"npy": func(dir string, f *picture.Film) error {
+var filmFormats = map[string]func(dir string, f *ask.Film) error{
+	"npy": func(dir string, f *ask.Film) error {
 		return writeNew(filepath.Join(dir, f.Metric+".npy"), func(w *os.File) error { return f.WriteNumPy(w) })
 	},
-	"arrow": func(dir string, f *picture.Film) error {
+	"arrow": func(dir string, f *ask.Film) error {
 		return writeNew(filepath.Join(dir, f.Metric+".arrow"), func(w *os.File) error { return f.WriteArrow(w) })
 	},
-	"png": func(dir string, f *picture.Film) error {
+	"png": func(dir string, f *ask.Film) error {
 		for k := range f.Windows {
 			if err := writeNew(filepath.Join(dir, fmt.Sprintf("%04d.png", k)), func(w *os.File) error { return f.WritePNG(w, k) }); err != nil {
 				return err
@@ -141,7 +141,7 @@ var filmFormats = map[string]func(dir string, f *picture.Film) error{
 	},
 }
 
-func writeFilm(dir string, f *picture.Film, write func(dir string, f *picture.Film) error) error {
+func writeFilm(dir string, f *ask.Film, write func(dir string, f *ask.Film) error) error {
 	err := writeNew(filepath.Join(dir, "nodes.csv"), func(w *os.File) error {
 		rows := [][]string{{"row", "node", "name"}}
 		for i, n := range f.Nodes {

@@ -26,8 +26,8 @@ import (
 	"github.com/hopscope/hopscope/sink/history"
 	"github.com/hopscope/hopscope/sink/kafka"
 	"github.com/hopscope/hopscope/sink/web"
+	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
-	"github.com/hopscope/hopscope/sink/web/past"
 )
 
 // running is a collector of the settings, with its page.
@@ -114,7 +114,7 @@ func (r *running) addPage(cfg web.Config, network *atlas.Map, log *slog.Logger) 
 	}
 	page, err := openPage(cfg, web.Deps{
 		Status: r.status, Ledger: r.Balances, Names: r.Names, Loop: r.loopView, Unread: r.unread, Paths: pagePaths(r.Inferred), PathsOf: pagePathsOf(r.InferredOf),
-		Setting: r.setting, Rules: r.cfg.Alerts.File, Warn: warner(log), Past: past.Past{Store: r.history, None: r.noHistory},
+		Setting: r.setting, Rules: r.cfg.Alerts.File, Warn: warner(log), Past: ask.Past{Store: r.history, None: r.noHistory},
 	}, network, registry, r.NotReady, r.notes)
 	if err != nil {
 		return err

@@ -17,7 +17,6 @@ import (
 	"github.com/hopscope/hopscope/sink/web/access"
 	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
-	"github.com/hopscope/hopscope/sink/web/past"
 )
 
 // routes maps every path. Answers are JSON; times are milliseconds since 1970, latencies nanoseconds, queues bytes, utilisation a
@@ -141,7 +140,7 @@ func (s *Server) countFindings() ask.FindingCount {
 }
 
 // servePast answers a request with a range of time out of the history on disk, and reports whether it had one.
-func (s *Server) servePast(w http.ResponseWriter, r *http.Request, answer func(context.Context, past.Range) (any, error)) bool {
+func (s *Server) servePast(w http.ResponseWriter, r *http.Request, answer func(context.Context, ask.Span) (any, error)) bool {
 	return s.deps.Past.Serve(r, func(v any) { s.answerPacked(w, r, v) }, func(status int, text string) { problem(w, status, text) }, answer)
 }
 
@@ -192,7 +191,7 @@ type findingList struct {
 }
 
 func (s *Server) serveFindings(w http.ResponseWriter, r *http.Request) {
-	if s.servePast(w, r, func(ctx context.Context, t past.Range) (any, error) {
+	if s.servePast(w, r, func(ctx context.Context, t ask.Span) (any, error) {
 		open, ended, about, err := s.deps.Past.Findings(ctx, t, s.findings.isOpen)
 		return findingList{ask.NewFindings(ended, s.names()), ask.NewFindings(open, s.names()), about}, err
 	}) {
@@ -222,7 +221,7 @@ func (s *Server) ledger() ledgerEvent {
 }
 
 func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request) {
-	if s.servePast(w, r, func(ctx context.Context, t past.Range) (any, error) {
+	if s.servePast(w, r, func(ctx context.Context, t ask.Span) (any, error) {
 		list, about, err := s.deps.Past.Ledger(ctx, t)
 		return ledgerEvent{NowMS: time.Now().UnixMilli(), Balances: list, Range: about}, err
 	}) {

@@ -19,7 +19,6 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink/web/ask"
-	"github.com/hopscope/hopscope/sink/web/past"
 )
 
 // serveWindows answers the matrix of the bitmap: for every hop one value of one metric per window, oldest first.
@@ -35,7 +34,7 @@ func (s *Server) serveWindows(w http.ResponseWriter, r *http.Request) {
 	if refuse(w, err) {
 		return
 	}
-	if s.servePast(w, r, func(ctx context.Context, t past.Range) (any, error) {
+	if s.servePast(w, r, func(ctx context.Context, t ask.Span) (any, error) {
 		return s.deps.Past.Matrix(ctx, t, metricNames[m], m.unit())
 	}) {
 		return
@@ -167,7 +166,7 @@ func (s *Server) serveHops(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	filter, called := names.NewSearch(q.Get("q")), s.names()
-	if s.servePast(w, r, func(ctx context.Context, t past.Range) (any, error) {
+	if s.servePast(w, r, func(ctx context.Context, t ask.Span) (any, error) {
 		return s.deps.Past.Hops(ctx, t, metricNames[m], byName, func(k inference.HopKey) bool { return filter.Hop(k, called).Found() }, offset, limit)
 	}) {
 		return
@@ -241,7 +240,7 @@ func (s *Server) serveHop(w http.ResponseWriter, r *http.Request) {
 	if refuse(w, err) {
 		return
 	}
-	if s.servePast(w, r, func(ctx context.Context, t past.Range) (any, error) {
+	if s.servePast(w, r, func(ctx context.Context, t ask.Span) (any, error) {
 		return s.deps.Past.Hop(ctx, t, k)
 	}) {
 		return

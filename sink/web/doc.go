@@ -2,7 +2,7 @@
 //
 // It is a sink: every window that goes to the stores also comes here. The last windows are kept in memory that the
 // configuration bounds. Nothing is read back from a store, so the page works without one. Questions with a range of
-// time are answered out of the history on disk, by package past. The page is one HTML file with one script, one style
+// time are answered out of the history on disk, by [ask.Past]. The page is one HTML file with one script, one style
 // sheet and one font, all in the binary. It requests nothing from other hosts.
 //
 // # What is kept

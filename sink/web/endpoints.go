@@ -6,11 +6,9 @@ import (
 	"strings"
 
 	"github.com/hopscope/hopscope/inference/names"
-	"github.com/hopscope/hopscope/sink/picture"
 	"github.com/hopscope/hopscope/sink/web/access"
 	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
-	"github.com/hopscope/hopscope/sink/web/operate"
 )
 
 // endpoint is a part of the API: what it is asked, and what it answers. openapi.json and docs/api.md are written from
@@ -71,7 +69,7 @@ var endpoints = []endpoint{
 		params: []param{{name: "metric", about: "the value, latency_p99 without it", enum: metricNames[:]}}},
 	{path: "map/probes", about: "probes of the plan in force and the links that they cross; 404 where no control of probes runs", role: access.Viewer, answer: mapProbeList{}, serve: (*Server).serveMapProbes,
 		params: []param{{name: "limit", about: "probes of the answer, 2000 without it", kind: "integer", least: 1, most: maxMapProbes}, offsetParam}},
-	{path: "film", about: "one value of every direction of a link in the latest windows, with the row and column that it has in a picture of switches by switches", role: access.Viewer, answer: picture.Film{}, serve: (*Server).serveFilm,
+	{path: "film", about: "one value of every direction of a link in the latest windows, with the row and column that it has in a picture of switches by switches", role: access.Viewer, answer: ask.Film{}, serve: (*Server).serveFilm,
 		params: []param{{name: "metric", about: "the value, queue_p99 without it", enum: metricNames[:]}, {name: "limit", about: "windows of the answer, 60 without it", kind: "integer", least: 1, most: maxFilm}, sinceParam}},
 	{path: "exporters", about: "exporters, silent ones first, then by loss; and hops without a node id", role: access.Viewer, answer: ask.ExporterList{}, serve: (*Server).serveExporters,
 		params: []param{queryParam, limitParam, offsetParam}},
@@ -91,12 +89,12 @@ var endpoints = []endpoint{
 
 	{path: "whoami", about: "the client as it is known, its role, and what a browser sends with changes", role: access.Viewer, answer: access.Whoami{}, serve: atGate((*access.Gate).ServeWhoami)},
 	{path: "logout", about: "ends the session of the browser", role: access.Viewer, change: true, answer: access.Done{}, serve: atGate((*access.Gate).ServeLogout)},
-	{path: "attention", about: "open findings that were acknowledged, muted or commented on", role: access.Viewer, answer: operate.AttentionList{}, serve: atDesk((*operate.Desk).ServeAttention)},
-	{path: "findings/ack", about: "acknowledges a finding, whose alert is not repeated from then on", role: access.Operator, change: true, body: operate.Acknowledge{}, answer: access.Done{}, serve: atDesk((*operate.Desk).ServeAcknowledge)},
-	{path: "findings/mute", about: "sends no alerts of an element, of a kind, or of a kind at an element", role: access.Operator, change: true, body: operate.Mute{}, answer: access.Done{}, serve: atDesk((*operate.Desk).ServeMute)},
-	{path: "findings/unmute", about: "takes back the mute of the same element and kind", role: access.Operator, change: true, body: operate.Mute{}, answer: access.Done{}, serve: atDesk((*operate.Desk).ServeUnmute)},
-	{path: "findings/comment", about: "comments on a finding", role: access.Operator, change: true, body: operate.Comment{}, answer: access.Done{}, serve: atDesk((*operate.Desk).ServeComment)},
-	{path: "control", about: "commands the control of probes", role: access.Operator, change: true, body: operate.Order{}, answer: access.Done{}, serve: atDesk((*operate.Desk).ServeCommand)},
+	{path: "attention", about: "open findings that were acknowledged, muted or commented on", role: access.Viewer, answer: access.AttentionList{}, serve: atDesk((*access.Desk).ServeAttention)},
+	{path: "findings/ack", about: "acknowledges a finding, whose alert is not repeated from then on", role: access.Operator, change: true, body: access.Acknowledge{}, answer: access.Done{}, serve: atDesk((*access.Desk).ServeAcknowledge)},
+	{path: "findings/mute", about: "sends no alerts of an element, of a kind, or of a kind at an element", role: access.Operator, change: true, body: access.Mute{}, answer: access.Done{}, serve: atDesk((*access.Desk).ServeMute)},
+	{path: "findings/unmute", about: "takes back the mute of the same element and kind", role: access.Operator, change: true, body: access.Mute{}, answer: access.Done{}, serve: atDesk((*access.Desk).ServeUnmute)},
+	{path: "findings/comment", about: "comments on a finding", role: access.Operator, change: true, body: access.Comment{}, answer: access.Done{}, serve: atDesk((*access.Desk).ServeComment)},
+	{path: "control", about: "commands the control of probes", role: access.Operator, change: true, body: access.Order{}, answer: access.Done{}, serve: atDesk((*access.Desk).ServeCommand)},
 	{path: "changes", about: "the newest changes, with their users, times and addresses", role: access.Operator, answer: access.ChangeList{}, serve: atGate((*access.Gate).ServeChanges),
 		params: []param{{name: "limit", about: "changes of the answer, 50 without it", kind: "integer", least: 1, most: 1000}, {name: "before", about: "changes with a lower number", kind: "integer", least: 1, most: 1<<63 - 1},
 			{name: "action", about: "an action such as findings/ack, or a group of them such as findings"}, {name: "target", about: "the target, such as the name of an alert"}}},
@@ -112,7 +110,7 @@ func atGate(f func(*access.Gate, http.ResponseWriter, *http.Request)) func(*Serv
 	return func(s *Server, w http.ResponseWriter, r *http.Request) { f(s.gate, w, r) }
 }
 
-func atDesk(f func(*operate.Desk, http.ResponseWriter, *http.Request)) func(*Server, http.ResponseWriter, *http.Request) {
+func atDesk(f func(*access.Desk, http.ResponseWriter, *http.Request)) func(*Server, http.ResponseWriter, *http.Request) {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) { f(&s.desk, w, r) }
 }
 

@@ -5,7 +5,6 @@ import (
 	"math"
 	"net/http"
 
-	"github.com/hopscope/hopscope/sink/picture"
 	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
@@ -27,13 +26,13 @@ func (s *Server) serveFilm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a := s.network()
-	f := picture.New(metricNames[m], m.unit(), a.Document())
+	f := ask.NewFilm(metricNames[m], m.unit(), a.Document())
 	s.history.film(a, m, since, int(limit), f)
 	s.answerPacked(w, r, f)
 }
 
 // film adds the latest windows to a film, at most limit. Of several hops on one direction the greatest value counts.
-func (h *history) film(a *atlas.Placing, m metric, since int64, limit int, f *picture.Film) {
+func (h *history) film(a *atlas.Placing, m metric, since int64, limit int, f *ask.Film) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	f.Windows, f.Values = []int64{}, [][]ask.Value{}

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/sink/picture"
 	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
@@ -22,7 +21,7 @@ func TestFilm(t *testing.T) {
 	}
 	var doc atlas.Document
 	get(t, srv, "/api/map", &doc)
-	var f picture.Film
+	var f ask.Film
 	get(t, srv, "/api/film?limit=3", &f)
 	if err := f.Check(); err != nil || len(f.Windows) != 3 || f.Omitted != 2 || f.Metric != "queue_p99" || f.Unit != "B" || f.Source != "topology" || len(f.Nodes) != 20 {
 		t.Fatalf("%v, windows %v, %d omitted, %s in %s, map of %s with %d nodes", err, f.Windows, f.Omitted, f.Metric, f.Unit, f.Source, len(f.Nodes))
@@ -58,7 +57,7 @@ func TestFilm(t *testing.T) {
 
 	// No window, and no map.
 	empty := serve(t, DefaultConfig(), sceneDeps(sceneTime))
-	f = picture.Film{Values: [][]ask.Value{{1}}}
+	f = ask.Film{Values: [][]ask.Value{{1}}}
 	get(t, empty, "/api/film", &f)
 	if len(f.Windows) != 0 || len(f.Values) != 0 || len(f.Directions) != 0 || f.Source != "" {
 		t.Errorf("without a window: %+v", f)

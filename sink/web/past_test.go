@@ -16,7 +16,6 @@ import (
 	"github.com/hopscope/hopscope/sink"
 	disk "github.com/hopscope/hopscope/sink/history"
 	"github.com/hopscope/hopscope/sink/web/ask"
-	"github.com/hopscope/hopscope/sink/web/past"
 )
 
 // pastHops are the hops of [pastScene].
@@ -24,7 +23,7 @@ var pastHops = []inference.HopKey{{Node: 4, EgressIf: 3}, {Node: 5, EgressIf: 1}
 
 // pastScene is a history of the 32 hours before now, a window every five minutes. Node 4 is slow for the hour that ended six hours ago, of which
 // there is a finding, and the hour that ended thirteen hours ago is a gap.
-func pastScene(t *testing.T, now time.Time) past.Past {
+func pastScene(t *testing.T, now time.Time) ask.Past {
 	t.Helper()
 	var counted sink.Balance
 	s, err := disk.Open(disk.DefaultConfig(), disk.Options{Dir: t.TempDir(), Hops: 64, Ledger: func() []sink.Balance { return []sink.Balance{counted} }})
@@ -76,7 +75,7 @@ func pastScene(t *testing.T, now time.Time) past.Past {
 		}
 		testkit.Until(t, "the record is written", func() bool { return s.Stats().Newest >= at.UnixNano() })
 	}
-	return past.Past{Store: s}
+	return ask.Past{Store: s}
 }
 
 // What the API answers of a range comes out of the history, with its resolution, and so do refusals.

@@ -21,8 +21,6 @@ import (
 	"github.com/hopscope/hopscope/sink/web/access"
 	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
-	"github.com/hopscope/hopscope/sink/web/operate"
-	"github.com/hopscope/hopscope/sink/web/past"
 )
 
 // Deps holds the sources of the values that the page shows and does not compute itself. All functions are called from
@@ -47,12 +45,12 @@ type Deps struct {
 	// Loop returns the state of the control of probes. If it is nil or returns nil, the map has no layers for it.
 	Loop func() *atlas.LoopView
 
-	Past past.Past // the history on disk
+	Past ask.Past // the history on disk
 
 	Metrics, Health, Ready http.Handler // at /metrics, /healthz, /readyz; nil answers 404
 
 	Rules   string                            // file of acknowledgements and mutes; "" where this program sends no alerts
-	Command operate.Command                   // commands the control of probes; nil where none can be reached
+	Command access.Command                    // commands the control of probes; nil where none can be reached
 	Warn    func(message string, args ...any) // writes a line of the log; nil writes none
 }
 
@@ -106,7 +104,7 @@ type Server struct {
 	cfg         Config
 	deps        Deps
 	gate        *access.Gate
-	desk        operate.Desk
+	desk        access.Desk
 	assets      assets
 	tls         *tls.Config
 	history     *history
@@ -169,7 +167,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("web: access: %w", err)
 	}
-	s.desk = operate.Desk{Gate: s.gate, Rules: deps.Rules, Open: s.openFindings, Command: deps.Command}
+	s.desk = access.Desk{Gate: s.gate, Rules: deps.Rules, Open: s.openFindings, Command: deps.Command}
 	s.handler = s.gate.Guard(s.routes())
 	return s, nil
 }

@@ -1,4 +1,4 @@
-package past
+package ask
 
 import (
 	"context"
@@ -60,8 +60,8 @@ func values(k inference.HopKey, list ...uint64) *window.Partial {
 	return &p
 }
 
-func minutes(from, to int) Range {
-	return Range{noon.Add(time.Duration(from) * time.Minute).UnixMilli(), noon.Add(time.Duration(to) * time.Minute).UnixMilli()}
+func minutes(from, to int) Span {
+	return Span{noon.Add(time.Duration(from) * time.Minute).UnixMilli(), noon.Add(time.Duration(to) * time.Minute).UnixMilli()}
 }
 
 func noBalances(int) []sink.Balance { return nil }
@@ -167,7 +167,7 @@ func TestFindings(t *testing.T) {
 		return out
 	}
 	for _, c := range []struct {
-		r           Range
+		r           Span
 		open, ended []uint64
 		lacks       string
 	}{
@@ -200,25 +200,25 @@ func TestLedger(t *testing.T) {
 func TestParseRange(t *testing.T) {
 	for _, c := range []struct {
 		query string
-		want  Range
+		want  Span
 		asked bool
 		err   string
 	}{
-		{"", Range{}, false, ""},
-		{"metric=count", Range{}, false, ""},
-		{"from=5&to=7", Range{5, 7}, true, ""},
-		{"from=5", Range{5, noon.UnixMilli()}, true, ""},
-		{"to=7", Range{}, true, "from: \"\" is outside"},
-		{"from=7&to=7", Range{}, true, "from: 7 is not before to, 7"},
-		{"from=-1&to=7", Range{}, true, "from: \"-1\" is outside"},
-		{"from=1&to=99999999999999999999", Range{}, true, "to: "},
-		{"from=x&to=7", Range{}, true, "from: \"x\" is outside"},
+		{"", Span{}, false, ""},
+		{"metric=count", Span{}, false, ""},
+		{"from=5&to=7", Span{5, 7}, true, ""},
+		{"from=5", Span{5, noon.UnixMilli()}, true, ""},
+		{"to=7", Span{}, true, "from: \"\" is outside"},
+		{"from=7&to=7", Span{}, true, "from: 7 is not before to, 7"},
+		{"from=-1&to=7", Span{}, true, "from: \"-1\" is outside"},
+		{"from=1&to=99999999999999999999", Span{}, true, "to: "},
+		{"from=x&to=7", Span{}, true, "from: \"x\" is outside"},
 	} {
 		q, err := url.ParseQuery(c.query)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, asked, err := ParseRange(q, noon)
+		r, asked, err := ParseSpan(q, noon)
 		if asked != c.asked || (err != nil) != (c.err != "") || err != nil && !strings.HasPrefix(err.Error(), c.err) || err == nil && r != c.want {
 			t.Errorf("%q: %v %v %v", c.query, r, asked, err)
 		}

@@ -1,4 +1,4 @@
-package picture
+package ask
 
 import (
 	"bytes"
@@ -10,12 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hopscope/hopscope/internal/testkit"
-	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
@@ -23,16 +21,16 @@ import (
 func drawn(r *rand.Rand, nodes, links, windows int) *Film {
 	f := &Film{Metric: "queue_p99", Unit: "B"}
 	for i := range nodes {
-		f.Nodes = append(f.Nodes, Node{uint32(100 + i), fmt.Sprintf("switch-%d", i)})
+		f.Nodes = append(f.Nodes, FilmNode{uint32(100 + i), fmt.Sprintf("switch-%d", i)})
 	}
 	for range links {
 		f.Directions = append(f.Directions, [2]int{r.IntN(nodes), r.IntN(nodes)})
 	}
 	for w := range windows {
-		values := make([]ask.Value, links)
+		values := make([]Value, links)
 		for i := range values {
-			if values[i] = ask.Value(r.IntN(100_000)); r.IntN(4) == 0 {
-				values[i] = ask.Absent
+			if values[i] = Value(r.IntN(100_000)); r.IntN(4) == 0 {
+				values[i] = Absent
 			}
 		}
 		f.Windows, f.Values = append(f.Windows, int64(1_700_000_000_000+1000*w)), append(f.Values, values)
@@ -52,7 +50,7 @@ func cells(f *Film, w int) map[[2]int]float32 {
 	return all
 }
 
-func TestMatrix(t *testing.T) {
+func TestFilmMatrix(t *testing.T) {
 	f := drawn(rand.New(rand.NewPCG(1, 1)), 9, 60, 5)
 	var m []float32
 	for w := range f.Windows {
@@ -68,7 +66,7 @@ func TestMatrix(t *testing.T) {
 }
 
 // Other programs read what is written: NumPy the tensor, pyarrow the rows. Both give the sum and the number of values.
-func TestReaders(t *testing.T) {
+func TestFilmReaders(t *testing.T) {
 	f := drawn(rand.New(rand.NewPCG(2, 2)), 12, 80, 7)
 	dir := t.TempDir()
 	var sum float64
@@ -115,8 +113,8 @@ print(t.num_rows, len(best), int(sum(best.values())), t.schema.metadata, t.schem
 }
 
 // A picture is darker for greater values, white without one, and grey on its diagonal.
-func TestPNG(t *testing.T) {
-	f := &Film{Nodes: make([]Node, 3), Directions: [][2]int{{0, 1}, {1, 0}, {2, 0}, {0, 2}}, Windows: []int64{1}, Values: [][]ask.Value{{0, 50_000, 500, ask.Absent}}}
+func TestFilmPNG(t *testing.T) {
+	f := &Film{Nodes: make([]FilmNode, 3), Directions: [][2]int{{0, 1}, {1, 0}, {2, 0}, {0, 2}}, Windows: []int64{1}, Values: [][]Value{{0, 50_000, 500, Absent}}}
 	var b bytes.Buffer
 	if err := f.WritePNG(&b, 0); err != nil {
 		t.Fatal(err)
@@ -137,55 +135,13 @@ func TestPNG(t *testing.T) {
 	}
 }
 
-// An order is a permutation that keeps neighbours near. Of a shuffled ladder, whose best bandwidth is 2, it is small.
-func TestOrder(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 3))
-	const n = 60
-	shuffled := r.Perm(n)
-	var directions [][2]int
-	add := func(a, b int) {
-		directions = append(directions, [2]int{shuffled[a], shuffled[b]}, [2]int{shuffled[b], shuffled[a]})
-	}
-	for i := 0; i+2 < n; i++ {
-		if add(i, i+2); i%2 == 0 {
-			add(i, i+1)
-		}
-	}
-	order := Order(make([]Spot, n), directions)
-	row := make([]int, n)
-	for at, i := range order {
-		row[i] = at
-	}
-	if s := slices.Clone(order); true {
-		slices.Sort(s)
-		for i := range s {
-			if s[i] != i {
-				t.Fatalf("no permutation: %v", order)
-			}
-		}
-	}
-	farthest := 0
-	for _, d := range directions {
-		farthest = max(farthest, row[d[0]]-row[d[1]])
-	}
-	if farthest > 3 {
-		t.Errorf("neighbours are %d rows apart", farthest)
-	}
-
-	// A fabric stands by pods, edges first, and its cores behind them.
-	spots := []Spot{{3, 0, 1}, {2, 2, 0}, {1, 1, 0}, {2, 1, 0}, {1, 2, 0}, {}}
-	if got, want := Order(spots, nil), []int{2, 3, 4, 1, 0, 5}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-}
-
-func TestNew(t *testing.T) {
+func TestNewFilm(t *testing.T) {
 	var m atlas.Document
 	text := `{"source":"topology","nodes":[{"id":7,"name":"core-0","tier":"core","plane":1},{"id":3,"name":"edge-1-0","tier":"edge","pod":1}],"links":[{"a":7,"b":3}]}`
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
 		t.Fatal(err)
 	}
-	f := New("queue_p99", "B", &m)
+	f := NewFilm("queue_p99", "B", &m)
 	if got := fmt.Sprint(f.Nodes, f.Directions, f.Source); got != "[{3 edge-1-0} {7 core-0}] [[1 0] [0 1]]topology" {
 		t.Error(got)
 	}
@@ -222,8 +178,8 @@ func FuzzFilm(f *testing.F) {
 	})
 }
 
-// TestCheck holds that contradictions are refused.
-func TestCheck(t *testing.T) {
+// TestFilmCheck holds that contradictions are refused.
+func TestFilmCheck(t *testing.T) {
 	for _, text := range []string{
 		`{"nodes":[{"id":1}],"directions":[[0,1]],"windows":[1],"values":[[1]]}`, `{"directions":[[0,0]]}`, `{"nodes":[{"id":1}],"directions":[[-1,0]]}`,
 		`{"windows":[1]}`, `{"values":[[]]}`, `{"nodes":[{"id":1}],"directions":[[0,0]],"windows":[1],"values":[[]]}`,
@@ -236,7 +192,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s passes", text)
 		}
 	}
-	big := Film{Nodes: make([]Node, maxNodes), Windows: make([]int64, 2), Values: make([][]ask.Value, 2)}
+	big := Film{Nodes: make([]FilmNode, maxNodes), Windows: make([]int64, 2), Values: make([][]Value, 2)}
 	if big.Check() == nil {
 		t.Error("a tensor of 8 GB passes")
 	}

@@ -1,8 +1,4 @@
-// Package past answers the questions of the page about a range of time out of the history on disk.
-//
-// Answers have the types of the live ones. Their windows are columns of one resolution, which the answer states with the number of windows merged in each.
-// A column without a window is a gap, whose values are null. What a range lacks is said in sentences.
-package past
+package ask
 
 import (
 	"cmp"
@@ -18,7 +14,6 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/history"
-	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 // Past answers out of a history. The zero value has none.
@@ -36,22 +31,22 @@ func (p *Past) Err() error {
 }
 
 // State is the account of the history.
-func (p *Past) State() ask.History {
+func (p *Past) State() History {
 	if err := p.Err(); err != nil {
-		return ask.History{Why: err.Error()}
+		return History{Why: err.Error()}
 	}
 	s := p.Store.Stats()
-	return ask.History{Kept: true, OldestMS: s.Oldest / 1e6, NewestMS: s.Newest / 1e6, Bytes: s.Bytes, LostMinutes: s.LostMinutes, Damaged: s.Damaged, Problem: p.Store.Problem()}
+	return History{Kept: true, OldestMS: s.Oldest / 1e6, NewestMS: s.Newest / 1e6, Bytes: s.Bytes, LostMinutes: s.LostMinutes, Damaged: s.Damaged, Problem: p.Store.Problem()}
 }
 
-// Range is a span of time that is asked for, in milliseconds since 1970.
-type Range struct{ From, To int64 }
+// Span is a span of time that is asked for, in milliseconds since 1970.
+type Span struct{ From, To int64 }
 
 // mostMS is the greatest time that is asked for, in the year 2109.
 const mostMS = 1 << 42
 
-// ParseRange reads from= and to=. Without to= it ends now. It reports whether a range is asked for at all.
-func ParseRange(q url.Values, now time.Time) (r Range, asked bool, err error) {
+// ParseSpan reads from= and to=. Without to= it ends now. It reports whether a range is asked for at all.
+func ParseSpan(q url.Values, now time.Time) (r Span, asked bool, err error) {
 	if q.Get("from") == "" && q.Get("to") == "" {
 		return r, false, nil
 	}
@@ -78,7 +73,7 @@ func ParseRange(q url.Values, now time.Time) (r Range, asked bool, err error) {
 	return r, true, nil
 }
 
-func (r Range) ns() (from, to int64) { return r.From * 1e6, r.To * 1e6 }
+func (r Span) ns() (from, to int64) { return r.From * 1e6, r.To * 1e6 }
 
 // figures are the metrics by name.
 var figures = map[string]history.Figure{
@@ -91,8 +86,8 @@ var figures = map[string]history.Figure{
 var ErrRange = history.ErrRange
 
 // about says of what time an answer is, and what it lacks.
-func (p *Past) about(r Range, c *history.Columns) *ask.Range {
-	out := &ask.Range{FromMS: c.From / 1e6, ToMS: c.To / 1e6, ResolutionMS: c.Step.Milliseconds(), Merged: c.Merged(), Columns: c.Windows, Lacks: []string{}}
+func (p *Past) about(r Span, c *history.Columns) *Range {
+	out := &Range{FromMS: c.From / 1e6, ToMS: c.To / 1e6, ResolutionMS: c.Step.Milliseconds(), Merged: c.Merged(), Columns: c.Windows, Lacks: []string{}}
 	add := func(format string, args ...any) { out.Lacks = append(out.Lacks, fmt.Sprintf(format, args...)) }
 	step, oldest := c.Step, c.Oldest/1e6
 	switch newest := p.Store.Stats().Newest / 1e6; {
@@ -134,7 +129,7 @@ func idOf(k inference.HopKey) uint64 {
 }
 
 // series reads one figure of the hops that keep lets pass.
-func (p *Past) series(ctx context.Context, r Range, f history.Figure, keep func(inference.HopKey) bool) (map[inference.HopKey][]ask.Value, history.Columns, error) {
+func (p *Past) series(ctx context.Context, r Span, f history.Figure, keep func(inference.HopKey) bool) (map[inference.HopKey][]Value, history.Columns, error) {
 	type value struct {
 		column int
 		v      float32
@@ -146,21 +141,21 @@ func (p *Past) series(ctx context.Context, r Range, f history.Figure, keep func(
 			found[k] = append(found[k], value{i, all[f]})
 		}
 	})
-	out := make(map[inference.HopKey][]ask.Value, len(found))
+	out := make(map[inference.HopKey][]Value, len(found))
 	for k, list := range found {
 		row := absent(len(c.Windows))
 		for _, x := range list {
-			row[x.column] = ask.Value(x.v)
+			row[x.column] = Value(x.v)
 		}
 		out[k] = row
 	}
 	return out, c, err
 }
 
-func absent(n int) []ask.Value {
-	row := make([]ask.Value, n)
+func absent(n int) []Value {
+	row := make([]Value, n)
 	for i := range row {
-		row[i] = ask.Absent
+		row[i] = Absent
 	}
 	return row
 }
@@ -174,14 +169,14 @@ func ends(c *history.Columns) []int64 {
 }
 
 // Matrix is a metric of all hops over the columns of a range.
-func (p *Past) Matrix(ctx context.Context, r Range, metric, unit string) (*ask.Matrix, error) {
+func (p *Past) Matrix(ctx context.Context, r Span, metric, unit string) (*Matrix, error) {
 	rows, c, err := p.series(ctx, r, figures[metric], nil)
 	if err != nil {
 		return nil, err
 	}
-	m := &ask.Matrix{Metric: metric, Unit: unit, Windows: ends(&c), Reports: c.Reports, Hops: []ask.MatrixRow{}, Range: p.about(r, &c)}
+	m := &Matrix{Metric: metric, Unit: unit, Windows: ends(&c), Reports: c.Reports, Hops: []MatrixRow{}, Range: p.about(r, &c)}
 	for _, k := range slices.SortedFunc(keys(rows), inference.HopKey.Compare) {
-		m.Hops = append(m.Hops, ask.MatrixRow{ID: idOf(k), Node: k.NodeName(), EgressIf: k.EgressName(), Values: rows[k]})
+		m.Hops = append(m.Hops, MatrixRow{ID: idOf(k), Node: k.NodeName(), EgressIf: k.EgressName(), Values: rows[k]})
 	}
 	return m, nil
 }
@@ -197,7 +192,7 @@ func keys[V any](m map[inference.HopKey]V) func(func(inference.HopKey) bool) {
 }
 
 // Hops lists hops of a range, those first whose worst column is worst. Their values are those of all windows of the range together.
-func (p *Past) Hops(ctx context.Context, r Range, metric string, byNode bool, keep func(inference.HopKey) bool, offset, limit int) (*ask.HopList, error) {
+func (p *Past) Hops(ctx context.Context, r Span, metric string, byNode bool, keep func(inference.HopKey) bool, offset, limit int) (*HopList, error) {
 	trends, c, err := p.series(ctx, r, figures[metric], keep)
 	if err != nil {
 		return nil, err
@@ -212,7 +207,7 @@ func (p *Past) Hops(ctx context.Context, r Range, metric string, byNode bool, ke
 	if !byNode {
 		slices.SortStableFunc(list, func(a, b inference.HopKey) int { return cmp.Compare(worst(trends[b]), worst(trends[a])) })
 	}
-	out := &ask.HopList{Sort: metric, Total: len(list), RecentWindows: len(c.Windows), Hops: []ask.HopRow{}, Range: p.about(r, &c)}
+	out := &HopList{Sort: metric, Total: len(list), RecentWindows: len(c.Windows), Hops: []HopRow{}, Range: p.about(r, &c)}
 	for _, k := range list[min(offset, len(list)):min(offset+limit, len(list))] {
 		out.Hops = append(out.Hops, rowOf(k, &w, trends[k], &c))
 	}
@@ -220,8 +215,8 @@ func (p *Past) Hops(ctx context.Context, r Range, metric string, byNode bool, ke
 }
 
 // worst is the largest value of a row, and -1 where it has none.
-func worst(row []ask.Value) ask.Value {
-	w := ask.Value(-1)
+func worst(row []Value) Value {
+	w := Value(-1)
 	for _, v := range row {
 		if v > w {
 			w = v
@@ -231,17 +226,17 @@ func worst(row []ask.Value) ask.Value {
 }
 
 // rowOf is a hop in all windows of a range.
-func rowOf(k inference.HopKey, w *inference.Window, trend []ask.Value, c *history.Columns) ask.HopRow {
+func rowOf(k inference.HopKey, w *inference.Window, trend []Value, c *history.Columns) HopRow {
 	f := history.NoFigures()
 	if i, ok := slices.BinarySearchFunc(w.Hops, k, func(h inference.HopStats, k inference.HopKey) int { return h.HopKey.Compare(k) }); ok {
 		f = history.FiguresOf(&w.Hops[i])
 	}
-	v := func(i history.Figure) ask.Value { return ask.Value(f[i]) }
+	v := func(i history.Figure) Value { return Value(f[i]) }
 	least := v(history.LatencyMin)
-	row := ask.HopRow{
+	row := HopRow{
 		ID: idOf(k), Node: k.NodeName(), EgressIf: k.EgressName(), Count: v(history.Records), Utilization: v(history.UtilizationMax), LatencyMin: &least,
-		Latency: ask.LatencyValues{P50: v(history.LatencyP50), P90: v(history.LatencyP90), P99: v(history.LatencyP99), Max: v(history.LatencyMax)},
-		Queue:   ask.QueueValues{P50: v(history.QueueP50), P99: v(history.QueueP99), Max: v(history.QueueMax)}, Worst: ask.Absent, Trend: trend,
+		Latency: LatencyValues{P50: v(history.LatencyP50), P90: v(history.LatencyP90), P99: v(history.LatencyP99), Max: v(history.LatencyMax)},
+		Queue:   QueueValues{P50: v(history.QueueP50), P99: v(history.QueueP99), Max: v(history.QueueMax)}, Worst: Absent, Trend: trend,
 	}
 	if x := worst(trend); x >= 0 {
 		row.Worst = x
@@ -255,7 +250,7 @@ func rowOf(k inference.HopKey, w *inference.Window, trend []ask.Value, c *histor
 }
 
 // Hop is one hop over a range. Without a report in the range it has gaps alone.
-func (p *Past) Hop(ctx context.Context, r Range, k inference.HopKey) (*ask.HopAnswer, error) {
+func (p *Past) Hop(ctx context.Context, r Span, k inference.HopKey) (*HopAnswer, error) {
 	from, to := r.ns()
 	type column struct {
 		i int
@@ -275,11 +270,11 @@ func (p *Past) Hop(ctx context.Context, r Range, k inference.HopKey) (*ask.HopAn
 		return nil, err
 	}
 	c.Damaged += sum.Damaged
-	out := &ask.HopAnswer{Windows: ends(&c), Series: map[string][]ask.Value{}, Range: p.about(r, &c)}
+	out := &HopAnswer{Windows: ends(&c), Series: map[string][]Value{}, Range: p.about(r, &c)}
 	for name, f := range figures {
 		row := absent(len(c.Windows))
 		for _, x := range found {
-			row[x.i] = ask.Value(x.f[f])
+			row[x.i] = Value(x.f[f])
 		}
 		out.Series[name] = row
 	}
@@ -288,7 +283,7 @@ func (p *Past) Hop(ctx context.Context, r Range, k inference.HopKey) (*ask.HopAn
 }
 
 // Findings are those that lasted in a range, as they were at its end. isOpen reports whether a finding is open now.
-func (p *Past) Findings(ctx context.Context, r Range, isOpen func(id uint64) bool) (open, ended []inference.Finding, about *ask.Range, err error) {
+func (p *Past) Findings(ctx context.Context, r Span, isOpen func(id uint64) bool) (open, ended []inference.Finding, about *Range, err error) {
 	from, to := r.ns()
 	h, c, err := p.Store.Happened(ctx, from, to)
 	if err != nil {
@@ -333,7 +328,7 @@ func (p *Past) Findings(ctx context.Context, r Range, isOpen func(id uint64) boo
 const otherTime = "other-time"
 
 // Ledger is what was counted in a range, by sink.
-func (p *Past) Ledger(ctx context.Context, r Range) ([]sink.Balance, *ask.Range, error) {
+func (p *Past) Ledger(ctx context.Context, r Span) ([]sink.Balance, *Range, error) {
 	from, to := r.ns()
 	h, c, err := p.Store.Happened(ctx, from, to)
 	if err != nil {

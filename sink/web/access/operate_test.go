@@ -1,4 +1,4 @@
-package operate
+package access
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink/notify"
-	"github.com/hopscope/hopscope/sink/web/access"
 	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
@@ -30,10 +29,10 @@ type office struct {
 func newOffice(t *testing.T, command Command) *office {
 	t.Helper()
 	dir := t.TempDir()
-	var c access.Config
+	var c Config
 	c.SetDefaults()
 	c.Dir = filepath.Join(dir, "access")
-	g, err := access.Open(access.Options{Config: c, Token: token, Public: func(string) bool { return false }, Post: func(path string) bool { return path != "/attention" && path != "/changes" }})
+	g, err := Open(Options{Config: c, Token: token, Public: func(string) bool { return false }, Post: func(path string) bool { return path != "/attention" && path != "/changes" }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,10 +43,10 @@ func newOffice(t *testing.T, command Command) *office {
 	o := &office{Desk: &Desk{Gate: g, Rules: filepath.Join(dir, "alerts.yaml"), Open: func() []ask.Finding { return open }, Command: command}}
 	mux := http.NewServeMux()
 	for path, h := range map[string]http.HandlerFunc{"/ack": o.ServeAcknowledge, "/mute": o.ServeMute, "/unmute": o.ServeUnmute, "/comment": o.ServeComment, "/control": o.ServeCommand} {
-		mux.HandleFunc(path, g.Require(access.Operator, true, h))
+		mux.HandleFunc(path, g.Require(Operator, true, h))
 	}
-	mux.HandleFunc("/attention", g.Require(access.Viewer, false, o.ServeAttention))
-	mux.HandleFunc("/changes", g.Require(access.Operator, false, g.ServeChanges))
+	mux.HandleFunc("/attention", g.Require(Viewer, false, o.ServeAttention))
+	mux.HandleFunc("/changes", g.Require(Operator, false, g.ServeChanges))
 	o.handler = g.Guard(mux)
 	return o
 }
@@ -110,7 +109,7 @@ func TestAttention(t *testing.T) {
 	if a := o.attention(t).Attention; len(a) != 1 || a[0].Muted != nil {
 		t.Errorf("%+v", a)
 	}
-	var log access.ChangeList
+	var log ChangeList
 	status, text := o.ask(http.MethodGet, "/changes?action=findings", "")
 	if err := json.Unmarshal([]byte(text), &log); status != 200 || err != nil {
 		t.Fatal(text)
@@ -185,7 +184,7 @@ func TestCommand(t *testing.T) {
 		t.Errorf("%v, want %s", got, want)
 	}
 	_, text := o.ask(http.MethodGet, "/changes", "")
-	var log access.ChangeList
+	var log ChangeList
 	if err := json.Unmarshal([]byte(text), &log); err != nil || len(log.Changes) != 3 || log.Changes[0].Failed != "no plan waits" || log.Changes[1].Target != "epoch 7" {
 		t.Errorf("%s", text)
 	}

@@ -1,4 +1,4 @@
-package past
+package ask
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 
 // Serve answers a request with a range of time, and reports whether it had one. send sends what answer returns; problem sends why there is
 // nothing.
-func (p *Past) Serve(r *http.Request, send func(v any), problem func(status int, text string), answer func(context.Context, Range) (any, error)) bool {
-	t, asked, err := ParseRange(r.URL.Query(), time.Now())
+func (p *Past) Serve(r *http.Request, send func(v any), problem func(status int, text string), answer func(context.Context, Span) (any, error)) bool {
+	t, asked, err := ParseSpan(r.URL.Query(), time.Now())
 	if !asked {
 		return false
 	}
