@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-
 )
 
 const (

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-
 )
 
 // BenchmarkAdd measures the time of a code in batches of 16, while a sketch fills up to n of them. A KLL sketch is

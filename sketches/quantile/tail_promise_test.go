@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-
 )
 
 // alarm returns how many of n trials may fail if each does with probability p. More are seen by chance less often than

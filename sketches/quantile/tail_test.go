@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
-
 )
 
 var flows = flag.Int("flows", 60, "flows of each distribution in TestTailError")
