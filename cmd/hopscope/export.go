@@ -1,15 +1,11 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -61,9 +57,8 @@ The files, in the directory of --out, which must be empty or absent:
 	f.StringVar(&dir, "out", "", "directory of the files")
 	f.IntVar(&windows, "windows", 60, "latest windows")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		write, ok := filmFormats[format]
 		switch {
-		case !ok:
+		case !slices.Contains(ask.FilmFormats, format):
 			return usagef("--format %q is not npy, arrow or png", format)
 		case dir == "":
 			return usagef("--out names the directory of the files")
@@ -87,19 +82,11 @@ The files, in the directory of --out, which must be empty or absent:
 		if err := emptyDir(dir); err != nil {
 			return err
 		}
-		if err := writeFilm(dir, &film, write); err != nil {
+		if err := film.WriteFiles(dir, format); err != nil {
 			return err
 		}
-		present := 0
-		for _, values := range film.Values {
-			for _, v := range values {
-				if v == v {
-					present++
-				}
-			}
-		}
 		fmt.Fprintf(c.OutOrStdout(), "%d windows of %d x %d switches, %d of %d values present, in %s\n", len(film.Windows), len(film.Nodes), len(film.Nodes),
-			present, len(film.Windows)*len(film.Directions), dir)
+			film.Present(), len(film.Windows)*len(film.Directions), dir)
 		if film.Omitted > 0 {
 			fmt.Fprintf(c.OutOrStdout(), "%d older windows are left out\n", film.Omitted)
 		}
@@ -121,64 +108,4 @@ func emptyDir(dir string) error {
 		return usagef("--out %s has files already", dir)
 	}
 	return err
-}
-
-// filmFormats write the values of a film into a directory.
-var filmFormats = map[string]func(dir string, f *ask.Film) error{
-	"npy": func(dir string, f *ask.Film) error {
-		return writeNew(filepath.Join(dir, f.Metric+".npy"), func(w *os.File) error { return f.WriteNumPy(w) })
-	},
-	"arrow": func(dir string, f *ask.Film) error {
-		return writeNew(filepath.Join(dir, f.Metric+".arrow"), func(w *os.File) error { return f.WriteArrow(w) })
-	},
-	"png": func(dir string, f *ask.Film) error {
-		for k := range f.Windows {
-			if err := writeNew(filepath.Join(dir, fmt.Sprintf("%04d.png", k)), func(w *os.File) error { return f.WritePNG(w, k) }); err != nil {
-				return err
-			}
-		}
-		return nil
-	},
-}
-
-func writeFilm(dir string, f *ask.Film, write func(dir string, f *ask.Film) error) error {
-	err := writeNew(filepath.Join(dir, "nodes.csv"), func(w *os.File) error {
-		rows := [][]string{{"row", "node", "name"}}
-		for i, n := range f.Nodes {
-			rows = append(rows, []string{strconv.Itoa(i), strconv.FormatUint(uint64(n.ID), 10), n.Name})
-		}
-		return writeCSV(w, rows)
-	})
-	if err != nil {
-		return err
-	}
-	err = writeNew(filepath.Join(dir, "windows.csv"), func(w *os.File) error {
-		rows := [][]string{{"window", "end"}}
-		for i, end := range f.Windows {
-			rows = append(rows, []string{strconv.Itoa(i), time.UnixMilli(end).UTC().Format("2006-01-02T15:04:05.000Z")})
-		}
-		return writeCSV(w, rows)
-	})
-	if err != nil {
-		return err
-	}
-	return write(dir, f)
-}
-
-func writeCSV(w io.Writer, rows [][]string) error { return csv.NewWriter(w).WriteAll(rows) }
-
-// writeNew writes a file that does not exist yet.
-func writeNew(name string, write func(w *os.File) error) error {
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	err = write(file)
-	if cerr := file.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	return nil
 }
