@@ -191,6 +191,10 @@ func TestCrash(t *testing.T) {
 // counts are exact. At the end the disk also crashes, and loses what it did not confirm.
 func TestFaults(t *testing.T) {
 	testkit.Long(t)
+	lengths := []int{1, 4, 1 << 30}
+	if testkit.Night() {
+		lengths = []int{1, 2, 3, 4, 5, 6, 7, 8, 1 << 30}
+	}
 	for _, sync := range []string{"each", "interval"} {
 		c := smallConfig(sync)
 		for _, evict := range []bool{false, true} {
@@ -202,7 +206,7 @@ func TestFaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, fault := range []error{syscall.EIO, syscall.ENOSPC} {
-				for _, length := range []int{1, 4, 1 << 30} {
+				for _, length := range lengths {
 					for at := range count.ops {
 						d := newMemDisk()
 						where := ""
@@ -232,6 +236,40 @@ func TestFaults(t *testing.T) {
 						}
 					}
 				}
+			}
+		}
+	}
+}
+
+// A disk that shows neither a segment nor the state keeps the spool from being opened, and nothing is written: new records would have
+// the numbers of those that are there. Once the disk shows them again, all are read.
+func TestOpenBlind(t *testing.T) {
+	for _, hidden := range []string{"stat", "open"} {
+		c, d := smallConfig("each"), newMemDisk()
+		s := mustOpen(t, c, d)
+		for i := range 30 {
+			mustAppend(t, s, i+1, 400)
+		}
+		s.Close()
+		for _, names := range []string{suffixV2, "2" + suffixV2} {
+			d.fault = func(_ int, what, name string) error {
+				switch {
+				case what == hidden && strings.HasSuffix(name, names), what == "open" && name == stateName:
+					return syscall.EIO
+				case what == "write" || what == "create" || what == "rename":
+					t.Errorf("%s of %s", what, name)
+				}
+				return nil
+			}
+			if _, err := open(c, d); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), suffixV2) || !strings.Contains(err.Error(), "move the directory away") {
+				t.Errorf("%s of %v fails: %v", hidden, names, err)
+			}
+		}
+		d.fault = nil
+		s = mustOpen(t, c, d)
+		for i := range 30 {
+			if r, err := s.Read(nil); err != nil || r.Reports != uint64(i+1) {
+				t.Fatalf("%s: record %d: %+v, %v", hidden, i+1, r, err)
 			}
 		}
 	}

@@ -11,8 +11,10 @@ import (
 )
 
 // recover restores the state that an earlier process left. It reads the headers of segments, and whole records of the
-// last one only, so that a full spool opens quickly. Other damage is found when its segment is read. Only a directory
-// that cannot be listed keeps a spool from being opened.
+// last one only, so that a full spool opens quickly. Other damage is found when its segment is read.
+//
+// Two things keep a spool from being opened: a directory that cannot be listed, and a disk that shows neither all segments nor the
+// state. The number of records is unknown then, and new ones would take the numbers of those that are there.
 func (s *Spool) recover() error {
 	names, err := s.disk.list("")
 	if err != nil {
@@ -20,8 +22,62 @@ func (s *Spool) recover() error {
 	}
 	slices.Sort(names)
 	aside := s.countQuarantine(names)
-	var old, segments []*segment
-	emptied := map[uint64]bool{}
+	old, segments, emptied, unread := s.loadAll(names)
+	st := s.recoverState()
+
+	// What was appended, by the segments and by the state. All of these are totals of the disk, without records of version 1.
+	var found totals
+	var last uint64
+	if n := len(segments); n > 0 {
+		last = segments[n-1].number
+		if found, err = s.recoverTail(segments[n-1], st.tail.at); err != nil {
+			unread = fmt.Errorf("segment %s: %w", segments[n-1].name, err)
+		}
+	}
+	if unread != nil && !st.tailOK {
+		return fmt.Errorf("%w, and %s does not give the number of records either: check the disk, or move the directory away", unread, stateName)
+	}
+	head, end := s.placeHead(&st, segments, found)
+	s.missing(segments, emptied, aside, slot{segment: st.head.segment, at: head}, st.tail, found, last, func(i int) bool {
+		limit := end
+		if i+1 < len(segments) {
+			limit = segments[i+1].start
+		}
+		return limit.records <= head.records
+	})
+
+	// Records of version 1 are put before the others that are not stored.
+	s.head, s.cursor, s.saved, s.endV1 = head, head, head, head
+	s.recoverV1(old)
+	s.shift = s.endV1.minus(head)
+	for _, g := range segments {
+		g.shift, g.start = s.shift, g.start.plus(s.shift)
+		if s.shift.records > 0 && g.start.records < s.endV1.records {
+			g.start = s.endV1 // what is before it is stored
+		}
+		s.segments = append(s.segments, g)
+	}
+	s.end, s.syncedEnd = end.plus(s.shift), end.plus(s.shift)
+
+	if st.absent || !st.whole() || head != st.head.at {
+		first := last
+		if len(segments) > 0 {
+			first = segments[0].number
+		}
+		s.rewriteState(first, head.plus(s.shift))
+	}
+	s.dropStored()
+	if s.head.records < s.end.records {
+		s.findHead()
+		s.signal()
+	}
+	return nil
+}
+
+// loadAll loads the segments that are there, in the order of their records. It also returns the numbers of those that hold no
+// readable record, and the error of one that the disk does not show.
+func (s *Spool) loadAll(names []string) (old, segments []*segment, emptied map[uint64]bool, unread error) {
+	emptied = map[uint64]bool{}
 	for _, name := range names {
 		if strings.HasSuffix(name, suffixMk) { // the segment that it was made from is there
 			if err := s.disk.remove(name); err != nil {
@@ -33,7 +89,10 @@ func (s *Spool) recover() error {
 		if version == 0 {
 			continue
 		}
-		g := s.load(name, number, version, emptied)
+		g, err := s.load(name, number, version, emptied)
+		if err != nil {
+			unread = fmt.Errorf("segment %s: %w", name, err)
+		}
 		if version == 2 {
 			s.next = max(s.next, number+1)
 		}
@@ -49,120 +108,103 @@ func (s *Spool) recover() error {
 	slices.SortFunc(segments, func(a, b *segment) int {
 		return cmp.Or(cmp.Compare(a.start.records, b.start.records), cmp.Compare(a.number, b.number))
 	})
-	segments = s.consistent(segments)
+	return old, s.consistent(segments), emptied, unread
+}
 
-	// The state, in the totals of the disk.
-	_, serr := s.disk.stat(stateName)
-	fresh := errors.Is(serr, os.ErrNotExist)
-	var head, tail slot
-	headOK, tailOK, headWhole, tailWhole := false, false, false, false
-	if !fresh {
-		if in, err := s.disk.stat(stateName); err == nil && in.dir {
-			s.setAside(stateName, 0)
-			fresh = true
-		}
+// savedState is the content of the file of the state.
+type savedState struct {
+	absent               bool // there was no such file
+	head, tail           slot
+	headOK, tailOK       bool // one slot at least is readable
+	headWhole, tailWhole bool // both slots are, and none is missing between them
+}
+
+func (st *savedState) whole() bool { return st.headWhole && st.tailWhole }
+
+// recoverState opens the file of the state and reads it. A copy of a damaged one is kept aside.
+func (s *Spool) recoverState() (st savedState) {
+	in, err := s.disk.stat(stateName)
+	st.absent = errors.Is(err, os.ErrNotExist)
+	if err == nil && in.dir {
+		s.setAside(stateName, 0)
+		st.absent = true
 	}
-	if !fresh && s.openState() {
-		head, headOK, headWhole = readSlots(s.state, slotHead)
-		tail, tailOK, tailWhole = readSlots(s.state, slotTail)
+	if !st.absent && s.openState() {
+		st.head, st.headOK, st.headWhole = readSlots(s.state, slotHead)
+		st.tail, st.tailOK, st.tailWhole = readSlots(s.state, slotTail)
 	}
-	s.slots = [slotKinds]slot{head, tail}
-	s.next = max(s.next, tail.segment+1)
-	if !fresh && (!headWhole || !tailWhole) {
+	s.slots = [slotKinds]slot{st.head, st.tail}
+	s.next = max(s.next, st.tail.segment+1)
+	if !st.absent && !st.whole() {
 		if in, err := s.disk.stat(stateName); err == nil && s.state != nil && in.size > 0 {
 			s.copyAside(stateName, s.state, 0, in.size)
 		}
 		s.logEvent(event{Kind: "state", Segment: stateName, Message: "the file of the state is damaged; records that were stored may be read again, none is passed over"})
 	}
-	// What was appended, by the segments and by the state.
-	var first, end totals
-	var lastNumber uint64
-	if n := len(segments); n > 0 {
-		first, lastNumber = segments[0].start, segments[n-1].number
-		end = s.recoverTail(segments[n-1], tail.at)
-	}
-	found := end
-	if tailOK && end.notAfter(tail.at) {
-		end = tail.at
-	}
-	switch {
-	case !headOK && len(segments) > 0:
-		head.at = first
-		if fresh {
-			s.logEvent(event{Kind: "state", Segment: stateName, Message: "there is no file of the state; records that were stored may be read again"})
-		}
-	case !headOK:
-		head.at = end
-	case len(segments) == 0 && end.records < head.at.records:
-		end = head.at
-	case !head.at.notAfter(end):
-		s.logEvent(event{Kind: "state", Segment: stateName, Message: "the head is behind the last record; everything is read again"})
-		head.at = first
-	case len(segments) > 0 && !headWhole && head.at.records < first.records:
-		head.at = first // an older head: what is not there was stored and removed
-	}
-	stored := func(i int) bool {
-		limit := end
-		if i+1 < len(segments) {
-			limit = segments[i+1].start
-		}
-		return limit.records <= head.at.records
-	}
-	s.missing(segments, emptied, aside, head, tail, found, lastNumber, stored)
-
-	// Records of version 1 are put before the others that are not stored.
-	s.head, s.cursor, s.saved, s.endV1 = head.at, head.at, head.at, head.at
-	s.recoverV1(old)
-	s.shift = s.endV1.minus(head.at)
-	for _, g := range segments {
-		g.shift, g.start = s.shift, g.start.plus(s.shift)
-		if s.shift.records > 0 && g.start.records < s.endV1.records {
-			g.start = s.endV1 // what is before it is stored
-		}
-		s.segments = append(s.segments, g)
-	}
-	s.end, s.syncedEnd = end.plus(s.shift), end.plus(s.shift)
-
-	if fresh || !headWhole || !tailWhole || head.at != s.slots[slotHead].at {
-		at := slot{segment: lastNumber, at: head.at}
-		if len(segments) > 0 {
-			at.segment = segments[0].number
-		}
-		for range 2 { // both slots, so that an older one is known for what it is
-			s.writeSlot(slotHead, at.segment, at.at.plus(s.shift))
-			s.writeTail()
-		}
-		if s.conf.Sync != "never" {
-			s.syncState()
-			s.syncDir("")
-		}
-	}
-	s.dropStored()
-	if s.head.records < s.end.records {
-		s.findHead()
-		s.signal()
-	}
-	return nil
+	return st
 }
 
-// load finds where the records of a segment begin. It returns nil for a file without any.
-func (s *Spool) load(name string, number uint64, version int, emptied map[uint64]bool) *segment {
+// placeHead returns where reading goes on, and where the records end, by the state and by the end that the segments show. Where both
+// contradict each other, records are read again.
+func (s *Spool) placeHead(st *savedState, segments []*segment, found totals) (head, end totals) {
+	head, end = st.head.at, found
+	if st.tailOK && end.notAfter(st.tail.at) {
+		end = st.tail.at
+	}
+	var first totals
+	if len(segments) > 0 {
+		first = segments[0].start
+	}
+	switch {
+	case !st.headOK && len(segments) > 0:
+		if st.absent {
+			s.logEvent(event{Kind: "state", Segment: stateName, Message: "there is no file of the state; records that were stored may be read again"})
+		}
+		return first, end
+	case !st.headOK:
+		return end, end
+	case len(segments) == 0 && end.records < head.records:
+		return head, head
+	case !head.notAfter(end):
+		s.logEvent(event{Kind: "state", Segment: stateName, Message: "the head is behind the last record; everything is read again"})
+		return first, end
+	case len(segments) > 0 && !st.headWhole && head.records < first.records:
+		return first, end // an older head: what is not there was stored and removed
+	}
+	return head, end
+}
+
+// rewriteState writes both slots of each kind, so that an older one is known for what it is.
+func (s *Spool) rewriteState(segment uint64, head totals) {
+	for range 2 {
+		s.writeSlot(slotHead, segment, head)
+		s.writeTail()
+	}
+	if s.conf.Sync != "never" {
+		s.syncState()
+		s.syncDir("")
+	}
+}
+
+// load finds where the records of a segment begin. It returns nil for a file without any, and an error for one that the disk does not
+// show.
+func (s *Spool) load(name string, number uint64, version int, emptied map[uint64]bool) (*segment, error) {
 	in, err := s.disk.stat(name)
 	if err != nil {
 		s.failed(err)
 		s.logEvent(event{Kind: "damaged", Segment: name, Message: "cannot be looked at: " + err.Error()})
-		return nil
+		return nil, err
 	}
 	if in.dir {
 		s.logEvent(event{Kind: "damaged", Segment: name, Message: "is no file; it is left where it is"})
-		return nil
+		return nil, nil
 	}
 	g := &segment{number: number, name: name, version: version, size: in.size, changed: in.changed}
 	f, err := s.disk.open(name, false)
 	if err != nil {
 		s.failed(err)
 		s.logEvent(event{Kind: "damaged", Segment: name, Bytes: in.size, Message: "cannot be opened; it is left where it is: " + err.Error()})
-		return nil
+		return nil, err
 	}
 	defer f.Close()
 	if version == 1 {
@@ -172,7 +214,7 @@ func (s *Spool) load(name string, number uint64, version int, emptied map[uint64
 			s.damagedAt(g, f, 0, g.from)
 			s.logEvent(event{Kind: "damaged", Segment: name, Bytes: g.from, Message: "damaged magic, which costs no record"})
 		}
-		return g
+		return g, nil
 	}
 	var b [segmentHeaderLen]byte
 	n, err := f.ReadAt(b[:], 0)
@@ -191,25 +233,25 @@ func (s *Spool) load(name string, number uint64, version int, emptied map[uint64
 					if c == b {
 						s.logEvent(event{Kind: "duplicate", Segment: name, Bytes: g.size, Message: "is a copy of " + segmentName(written) + " and is kept aside"})
 						s.setAside(name, g.size)
-						return nil
+						return nil, nil
 					}
 				}
 			}
 			s.logEvent(event{Kind: "duplicate", Segment: name, Message: fmt.Sprintf("holds the records of segment %d, and is read in its place", written)})
 			g.number = written
 		}
-		return g
+		return g, nil
 	}
 	if off, found := g.scan(f, 0); found {
 		h, _ := g.header(f, off)
 		g.start, g.from = h.before, min(off, segmentHeaderLen)
 		s.damagedAt(g, f, 0, g.from)
 		s.logEvent(event{Kind: "damaged", Segment: name, Bytes: g.from, Message: "damaged header of the segment, which costs no record"})
-		return g
+		return g, nil
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		s.logEvent(event{Kind: "damaged", Segment: name, Bytes: g.size, Message: "cannot be read; it is left where it is: " + err.Error()})
-		return nil
+		return nil, err
 	}
 	emptied[number] = true
 	if g.size > 0 {
@@ -217,7 +259,7 @@ func (s *Spool) load(name string, number uint64, version int, emptied map[uint64
 	}
 	s.logEvent(event{Kind: "damaged", Segment: name, Bytes: g.size, Message: "holds no record that is readable, and is kept aside"})
 	s.setAside(name, g.size)
-	return nil
+	return nil, nil
 }
 
 func (s *Spool) damagedAt(g *segment, f io.ReaderAt, off, n int64) {
@@ -241,16 +283,16 @@ func (s *Spool) consistent(segments []*segment) []*segment {
 
 // recoverTail finds the end of the last segment and cuts off what a crash tore. appended is the total that the state
 // confirms as appended. If records up to there are missing, that is damage, and the bytes stay in place for Read.
-func (s *Spool) recoverTail(g *segment, appended totals) totals {
+func (s *Spool) recoverTail(g *segment, appended totals) (totals, error) {
 	f, err := s.disk.open(g.name, false)
 	if err != nil {
 		s.failed(err)
-		return g.start
+		return g.start, err
 	}
 	defer f.Close()
 	w := g.walk(f, g.from, g.start, true)
 	if w.end == g.size || w.after.records < appended.records {
-		return w.after
+		return w.after, nil
 	}
 	torn := g.size - w.end
 	s.stats.TornBytes += torn
@@ -263,7 +305,7 @@ func (s *Spool) recoverTail(g *segment, appended totals) totals {
 		}
 	}
 	g.size = w.end
-	return w.after
+	return w.after, nil
 }
 
 // missing reports and counts the segments that are gone.

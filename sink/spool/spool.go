@@ -131,7 +131,7 @@ func open(conf Config, d disk) (*Spool, error) {
 	}
 	s := &Spool{conf: conf, disk: d, lock: lock, ready: make(chan struct{}, 1), synced: time.Now()}
 	if err := s.recover(); err != nil {
-		s.Close()
+		s.release() // and writes nothing: what could not be read may be whole
 		return nil, fmt.Errorf("open spool %s: %w", conf.Dir, err)
 	}
 	return s, nil
@@ -905,6 +905,12 @@ func (s *Spool) Close() error {
 			errs = append(errs, s.syncDir(""))
 		}
 	}
+	return errors.Join(append(errs, s.release())...)
+}
+
+// release closes the files and gives the directory free.
+func (s *Spool) release() error {
+	var errs []error
 	s.stopReading()
 	for _, f := range []*file{&s.tail, &s.state, &s.headV1} {
 		if *f != nil {
