@@ -26,6 +26,7 @@ func demoCommand() *cobra.Command {
 		listen, data, format, control, gear string
 		seed                                uint64
 		duration                            time.Duration
+		plain                               bool
 	}
 	c := &cobra.Command{
 		Use:   "demo",
@@ -48,7 +49,11 @@ over: the map shows it, and so do "hopscope control status" and "log".
 With --gear it is another network, of six devices that send sFlow as such gear does:
 a port congests and discards, an access list drops, a port receives damaged packets,
 an agent falls silent. Gear "juniper" are routers that send IPFIX: one drops packets,
-then another with another exception code, then one falls silent.`,
+then another with another exception code, then one falls silent.
+
+With --plain it is a fat-tree whose switches send nothing at all. Hosts of its edge
+switches measure each other by STAMP: a link loses packets, one fails, one delays
+packets, a host is off.`,
 		Args: exactArgs(0),
 	}
 	f := c.Flags()
@@ -56,6 +61,7 @@ then another with another exception code, then one falls silent.`,
 	f.StringVar(&o.data, "data", "", "directory for Parquet files, kept (default: a temporary one, removed at the end)")
 	f.StringVar(&o.control, "control", "127.0.0.1:9465", "where \"hopscope control\" asks; empty for nowhere, port 0 takes a free one")
 	f.StringVar(&o.gear, "gear", "", "send what such gear sends in place of INT: "+strings.Join(scenario.GearKinds, ", "))
+	f.BoolVar(&o.plain, "plain", false, "emulate switches without telemetry, and agents that measure each other by STAMP")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the emulated network")
 	f.DurationVar(&o.duration, "duration", 0, "end after this time; 0 runs until Ctrl-C")
 	f.StringVar(&o.format, "format", "table", "of the summary at the end: table or json")
@@ -65,6 +71,9 @@ then another with another exception code, then one falls silent.`,
 		}
 		if o.gear != "" && !slices.Contains(scenario.GearKinds, o.gear) {
 			return usagef("--gear %q is none of %s", o.gear, strings.Join(scenario.GearKinds, ", "))
+		}
+		if o.plain && o.gear != "" {
+			return usagef("--plain is a network without telemetry, and --gear %s one with", o.gear)
 		}
 		outliveReaders()
 		data := o.data
@@ -89,8 +98,8 @@ then another with another exception code, then one falls silent.`,
 			return fmt.Errorf("--data: %w", err)
 		}
 		cfg = demoConfig(o.listen, data)
-		if o.gear != "" {
-			return runGear(c, &cfg, o.gear, o.seed, o.duration, o.format)
+		if o.gear != "" || o.plain {
+			return runPlayable(c, &cfg, o.gear, o.seed, o.duration, o.format)
 		}
 		emulated, err := scenario.PINTDemo()
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,9 +23,43 @@ var gearStories = map[string]string{
   no latencies and no use of interfaces.`,
 }
 
-// runGear is the demonstration of a network whose devices send no INT.
-func runGear(c *cobra.Command, cfg *config, name string, seed uint64, duration time.Duration, format string) error {
-	network, err := scenario.NewGear(name, seed)
+// plainStory is what happens in a network without telemetry.
+const plainStory = `a link loses one packet of twenty, another
+  fails and flows go around it, a third delays packets, a host is off, and it all
+  recovers. Only probes show it: see Probes on the page.
+
+  Try next, in another terminal:
+    bin/hopscope top --probes
+    bin/hopscope findings`
+
+// playable is a network of the demonstration whose switches send no INT.
+type playable struct {
+	network interface {
+		Play(ctx context.Context, to netip.AddrPort, speed int) error
+	}
+	what  string // it is, and what it sends
+	story string // what happens
+}
+
+// newPlayable makes the network of a kind of gear, or of agents alone for "".
+func newPlayable(gear string, seed uint64) (*playable, error) {
+	if gear == "" {
+		n, err := scenario.NewPlain(seed, time.Now(), false)
+		if err != nil {
+			return nil, err
+		}
+		return &playable{n, fmt.Sprintf("fat-tree of %d switches that send nothing, and %d STAMP sessions of agents, seed %d; counts of probes go", n.Graph().NumNodes(), n.Sessions(), seed), plainStory}, nil
+	}
+	n, err := scenario.NewGear(gear, seed)
+	if err != nil {
+		return nil, err
+	}
+	return &playable{n, fmt.Sprintf("six devices that send what %s sends, seed %d; %s goes", gear, seed, n.Sends()), gearStories[n.Sends()]}, nil
+}
+
+// runPlayable is the demonstration of a network whose switches send no INT.
+func runPlayable(c *cobra.Command, cfg *config, gear string, seed uint64, duration time.Duration, format string) error {
+	s, err := newPlayable(gear, seed)
 	if err != nil {
 		return err
 	}
@@ -48,17 +83,17 @@ func runGear(c *cobra.Command, cfg *config, name string, seed uint64, duration t
 	}
 	fmt.Fprintf(w, `
   The page:     %s
-  The network:  six devices that send what %s sends, seed %d; %s goes to udp %s
+  The network:  %s to udp %s
   The files:    %s (Parquet)
 
   Watch for about three minutes: %s
 
   Ctrl-C ends it with a summary.
 
-`, col.url(), name, seed, network.Sends(), col.Addrs()[0], cfg.Parquet.Config.Dir, gearStories[network.Sends()])
+`, col.url(), s.what, col.Addrs()[0], cfg.Parquet.Config.Dir, s.story)
 	played := make(chan struct{})
 	go func() {
-		if err := network.Play(ctx, col.Addrs()[0], 1); err != nil {
+		if err := s.network.Play(ctx, col.Addrs()[0], 1); err != nil {
 			cancel(fmt.Errorf("emulated network: %w", err))
 		}
 		close(played)
@@ -69,6 +104,6 @@ func runGear(c *cobra.Command, cfg *config, name string, seed uint64, duration t
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}
-	s := col.Summary(10, 10)
-	return errors.Join(err, writeSummary(c.OutOrStdout(), &s, format))
+	sum := col.Summary(10, 10)
+	return errors.Join(err, writeSummary(c.OutOrStdout(), &sum, format))
 }

@@ -203,6 +203,25 @@ func TestDemo(t *testing.T) {
 	}
 }
 
+// TestPlainDemo is TestDemo of a network without telemetry.
+func TestPlainDemo(t *testing.T) {
+	c := program("demo", "--plain", "--listen", "127.0.0.1:0", "--duration", "2500ms", "--format", "json")
+	var out, hints bytes.Buffer
+	c.Stdout, c.Stderr = &out, &hints
+	if err := c.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, hints.String())
+	}
+	for _, want := range []string{"http://127.0.0.1:", "20 switches that send nothing, and 224 STAMP sessions", "top --probes", "Ctrl-C"} {
+		if !strings.Contains(hints.String(), want) {
+			t.Errorf("no %q in\n%s", want, hints.String())
+		}
+	}
+	var s collector.Summary
+	if err := json.Unmarshal(out.Bytes(), &s); err != nil || s.ByFormat["telemetry-report 2.0"] == 0 || s.Malformed != 0 || s.Ledger.Unsettled != 0 {
+		t.Errorf("summary %+v, %v", s, err)
+	}
+}
+
 func TestSelftest(t *testing.T) {
 	out, err := program("selftest", "--rate", "3000", "--duration", "500ms", "--format", "json").Output()
 	if err != nil {
