@@ -249,7 +249,7 @@ func (p *Plain) Run(until time.Duration, send func(agent int, payload []byte)) {
 		if next > until {
 			break
 		}
-		p.network.Run(next, func(emu.Datagram) {}) // its switches report to nobody
+		p.network.Run(next, func(emu.Datagram) {}) // its switches report nothing
 		if next == p.turned+plainTurn {
 			p.turned = next
 			p.turn()
