@@ -137,7 +137,7 @@ func TestOneOfThreeFails(t *testing.T) {
 						t.Fatal(err)
 					}
 					conf := sink.DefaultQueueConfig()
-					conf.RetryMin, conf.RetryMax = 50*time.Millisecond, 5*time.Second // many requests long, as they are in use
+					conf.RetryMin, conf.RetryMax = 5*time.Second, 5*time.Second // many requests long, as they are in use
 					folder := sink.OpenRefused(t.TempDir(), 1<<20)
 					q := sink.NewQueue(w, conf, sink.QueueOptions{Refused: folder})
 					for n := 0; n < items; {
