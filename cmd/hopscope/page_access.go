@@ -13,7 +13,7 @@ import (
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/sink/web"
-	"github.com/hopscope/hopscope/sink/web/access"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 // warner returns the function by which the page warns; nil without a log.
@@ -25,7 +25,7 @@ func warner(log *slog.Logger) func(string, ...any) {
 }
 
 // commandOf returns the function by which the page commands the control of probes at an address; nil for none.
-func commandOf(at string) access.Command {
+func commandOf(at string) ask.Command {
 	if at == "" {
 		return nil
 	}

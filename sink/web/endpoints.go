@@ -89,12 +89,12 @@ var endpoints = []endpoint{
 
 	{path: "whoami", about: "the client as it is known, its role, and what a browser sends with changes", role: access.Viewer, answer: access.Whoami{}, serve: atGate((*access.Gate).ServeWhoami)},
 	{path: "logout", about: "ends the session of the browser", role: access.Viewer, change: true, answer: access.Done{}, serve: atGate((*access.Gate).ServeLogout)},
-	{path: "attention", about: "open findings that were acknowledged, muted or commented on", role: access.Viewer, answer: access.AttentionList{}, serve: atDesk((*access.Desk).ServeAttention)},
-	{path: "findings/ack", about: "acknowledges a finding, whose alert is not repeated from then on", role: access.Operator, change: true, body: access.Acknowledge{}, answer: access.Done{}, serve: atDesk((*access.Desk).ServeAcknowledge)},
-	{path: "findings/mute", about: "sends no alerts of an element, of a kind, or of a kind at an element", role: access.Operator, change: true, body: access.Mute{}, answer: access.Done{}, serve: atDesk((*access.Desk).ServeMute)},
-	{path: "findings/unmute", about: "takes back the mute of the same element and kind", role: access.Operator, change: true, body: access.Mute{}, answer: access.Done{}, serve: atDesk((*access.Desk).ServeUnmute)},
-	{path: "findings/comment", about: "comments on a finding", role: access.Operator, change: true, body: access.Comment{}, answer: access.Done{}, serve: atDesk((*access.Desk).ServeComment)},
-	{path: "control", about: "commands the control of probes", role: access.Operator, change: true, body: access.Order{}, answer: access.Done{}, serve: atDesk((*access.Desk).ServeCommand)},
+	{path: "attention", about: "open findings that were acknowledged, muted or commented on", role: access.Viewer, answer: ask.AttentionList{}, serve: atDesk((*ask.Desk).ServeAttention)},
+	{path: "findings/ack", about: "acknowledges a finding, whose alert is not repeated from then on", role: access.Operator, change: true, body: ask.Acknowledge{}, answer: access.Done{}, serve: atDesk((*ask.Desk).ServeAcknowledge)},
+	{path: "findings/mute", about: "sends no alerts of an element, of a kind, or of a kind at an element", role: access.Operator, change: true, body: ask.Mute{}, answer: access.Done{}, serve: atDesk((*ask.Desk).ServeMute)},
+	{path: "findings/unmute", about: "takes back the mute of the same element and kind", role: access.Operator, change: true, body: ask.Mute{}, answer: access.Done{}, serve: atDesk((*ask.Desk).ServeUnmute)},
+	{path: "findings/comment", about: "comments on a finding", role: access.Operator, change: true, body: ask.Comment{}, answer: access.Done{}, serve: atDesk((*ask.Desk).ServeComment)},
+	{path: "control", about: "commands the control of probes", role: access.Operator, change: true, body: ask.Order{}, answer: access.Done{}, serve: atDesk((*ask.Desk).ServeCommand)},
 	{path: "changes", about: "the newest changes, with their users, times and addresses", role: access.Operator, answer: access.ChangeList{}, serve: atGate((*access.Gate).ServeChanges),
 		params: []param{{name: "limit", about: "changes of the answer, 50 without it", kind: "integer", least: 1, most: 1000}, {name: "before", about: "changes with a lower number", kind: "integer", least: 1, most: 1<<63 - 1},
 			{name: "action", about: "an action such as findings/ack, or a group of them such as findings"}, {name: "target", about: "the target, such as the name of an alert"}}},
@@ -110,7 +110,7 @@ func atGate(f func(*access.Gate, http.ResponseWriter, *http.Request)) func(*Serv
 	return func(s *Server, w http.ResponseWriter, r *http.Request) { f(s.gate, w, r) }
 }
 
-func atDesk(f func(*access.Desk, http.ResponseWriter, *http.Request)) func(*Server, http.ResponseWriter, *http.Request) {
+func atDesk(f func(*ask.Desk, http.ResponseWriter, *http.Request)) func(*Server, http.ResponseWriter, *http.Request) {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) { f(&s.desk, w, r) }
 }
 

@@ -50,7 +50,7 @@ type Deps struct {
 	Metrics, Health, Ready http.Handler // at /metrics, /healthz, /readyz; nil answers 404
 
 	Rules   string                            // file of acknowledgements and mutes; "" where this program sends no alerts
-	Command access.Command                    // commands the control of probes; nil where none can be reached
+	Command ask.Command                       // commands the control of probes; nil where none can be reached
 	Warn    func(message string, args ...any) // writes a line of the log; nil writes none
 }
 
@@ -104,7 +104,7 @@ type Server struct {
 	cfg         Config
 	deps        Deps
 	gate        *access.Gate
-	desk        access.Desk
+	desk        ask.Desk
 	assets      assets
 	tls         *tls.Config
 	history     *history
@@ -167,7 +167,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("web: access: %w", err)
 	}
-	s.desk = access.Desk{Gate: s.gate, Rules: deps.Rules, Open: s.openFindings, Command: deps.Command}
+	s.desk = ask.Desk{Gate: s.gate, Rules: deps.Rules, Open: s.openFindings, Command: deps.Command}
 	s.handler = s.gate.Guard(s.routes())
 	return s, nil
 }

@@ -1,5 +1,5 @@
 // Package access decides what a client of the page may do ([Gate]), keeps the tokens and sessions by which it is known, and
-// makes and records what it changes ([Desk]).
+// records what it changes.
 //
 // # Order
 //

@@ -1,4 +1,4 @@
-package access
+package ask
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink/notify"
-	"github.com/hopscope/hopscope/sink/web/ask"
+	"github.com/hopscope/hopscope/sink/web/access"
 )
 
 // Command hands a command to a control of probes, in the name of an author. An error is why it was not obeyed.
@@ -25,10 +25,10 @@ type Command func(ctx context.Context, verb string, epoch uint32, author string)
 // Desk makes the changes of operators on the page: acknowledgements, mutes and comments of findings, and commands to the
 // control of probes. The gate records each before it is made.
 type Desk struct {
-	Gate    *Gate
-	Rules   string               // file of acknowledgements and mutes; "" where this program sends no alerts
-	Open    func() []ask.Finding // open findings, as the page shows them
-	Command Command              // nil where no control of probes can be reached
+	Gate    *access.Gate
+	Rules   string           // file of acknowledgements and mutes; "" where this program sends no alerts
+	Open    func() []Finding // open findings, as the page shows them
+	Command Command          // nil where no control of probes can be reached
 
 	mu   sync.Mutex
 	seen os.FileInfo // the file as it was read last
@@ -72,7 +72,7 @@ func (d *Desk) change(now time.Time, change func(*notify.Rules) error) error {
 // hasRules refuses changes of rules where there is no file of them.
 func (d *Desk) hasRules() error {
 	if d.Rules == "" {
-		return &Refusal{Status: http.StatusConflict, Text: "this program sends no alerts: in a fleet its consumers do, whose alerts.file hopscope findings changes"}
+		return &access.Refusal{Status: http.StatusConflict, Text: "this program sends no alerts: in a fleet its consumers do, whose alerts.file hopscope findings changes"}
 	}
 	return nil
 }
@@ -88,21 +88,21 @@ func (d *Desk) ServeAcknowledge(w http.ResponseWriter, r *http.Request) {
 	var in Acknowledge
 	alert, err := "", d.hasRules()
 	if err == nil {
-		err = ReadBody(w, r, &in)
+		err = access.ReadBody(w, r, &in)
 	}
 	if err == nil {
-		err = CheckNote("note", in.Note)
+		err = access.CheckNote("note", in.Note)
 	}
 	if err == nil {
-		alert, err = ask.AlertOf(d.Open(), in.ID)
+		alert, err = AlertOf(d.Open(), in.ID)
 	}
 	if err != nil {
-		Finish(w, "", err)
+		access.Finish(w, "", err)
 		return
 	}
 	now := time.Now().UTC().Truncate(time.Second)
 	ack := notify.Acknowledgement{Alert: alert, By: author(r), Note: in.Note, At: now.Add(time.Second)}
-	Finish(w, "acknowledged "+alert, d.Gate.Do(r, "findings/ack", alert, in.Note, func() error {
+	access.Finish(w, "acknowledged "+alert, d.Gate.Do(r, "findings/ack", alert, in.Note, func() error {
 		return d.change(now, func(rules *notify.Rules) error {
 			rules.Acknowledged = slices.DeleteFunc(rules.Acknowledged, func(x notify.Acknowledgement) bool { return x.Alert == alert })
 			rules.Acknowledged = append(rules.Acknowledged, ack)
@@ -113,7 +113,7 @@ func (d *Desk) ServeAcknowledge(w http.ResponseWriter, r *http.Request) {
 
 // author is the name under which a change stands in the file of rules.
 func author(r *http.Request) string {
-	if user := IdentityOf(r).User; user != "" {
+	if user := access.IdentityOf(r).User; user != "" {
 		return user
 	}
 	return "the page"
@@ -145,15 +145,15 @@ func (m *Mute) rule(now time.Time, by string) (notify.Mute, error) {
 	case m.ForSeconds > 0:
 		out.Until = now.Add(time.Duration(m.ForSeconds) * time.Second).Format(time.RFC3339)
 	}
-	return out, errors.Join(out.Validate(), CheckNote("note", m.Note))
+	return out, errors.Join(out.Validate(), access.CheckNote("note", m.Note))
 }
 
 // of sets the element and the kind of the finding that is named.
-func (m *Mute) of(open []ask.Finding) error {
+func (m *Mute) of(open []Finding) error {
 	if m.Element != "" || m.Kind != "" {
 		return errors.New("id: excludes element and kind")
 	}
-	alert, err := ask.AlertOf(open, m.ID)
+	alert, err := AlertOf(open, m.ID)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (d *Desk) mute(w http.ResponseWriter, r *http.Request, action string, chang
 	now := time.Now().UTC().Truncate(time.Second)
 	err := d.hasRules()
 	if err == nil {
-		err = ReadBody(w, r, &in)
+		err = access.ReadBody(w, r, &in)
 	}
 	var rule notify.Mute
 	if err == nil && in.ID != "" {
@@ -196,7 +196,7 @@ func (d *Desk) mute(w http.ResponseWriter, r *http.Request, action string, chang
 		rule, err = in.rule(now, author(r))
 	}
 	if err != nil {
-		Finish(w, "", err)
+		access.Finish(w, "", err)
 		return
 	}
 	target, text := strings.TrimSpace(rule.Kind+" "+rule.Element), in.Note
@@ -209,7 +209,7 @@ func (d *Desk) mute(w http.ResponseWriter, r *http.Request, action string, chang
 		done = "muted " + target + " until " + until
 		text = strings.TrimSpace("until " + until + ". " + text)
 	}
-	Finish(w, done, d.Gate.Do(r, action, target, text, func() error {
+	access.Finish(w, done, d.Gate.Do(r, action, target, text, func() error {
 		return d.change(now, func(rules *notify.Rules) error { return change(rules, rule) })
 	}))
 }
@@ -224,21 +224,21 @@ type Comment struct {
 // the ids of findings.
 func (d *Desk) ServeComment(w http.ResponseWriter, r *http.Request) {
 	var in Comment
-	err := ReadBody(w, r, &in)
+	err := access.ReadBody(w, r, &in)
 	if err == nil {
-		err = CheckNote("text", in.Text)
+		err = access.CheckNote("text", in.Text)
 	}
 	if err == nil && strings.TrimSpace(in.Text) == "" {
 		err = errors.New("text: is empty")
 	}
 	alert := ""
 	if err == nil {
-		alert, err = ask.AlertOf(d.Open(), in.ID)
+		alert, err = AlertOf(d.Open(), in.ID)
 	}
 	if err == nil {
 		err = d.Gate.Do(r, "findings/comment", alert, in.Text, func() error { return nil })
 	}
-	Finish(w, "commented on "+alert, err)
+	access.Finish(w, "commented on "+alert, err)
 }
 
 // Order asks the control of probes for something.
@@ -253,25 +253,25 @@ var commands = []string{"pause", "resume", "approve", "reject", "rollback", "dry
 // ServeCommand commands the control of probes.
 func (d *Desk) ServeCommand(w http.ResponseWriter, r *http.Request) {
 	var in Order
-	err := ReadBody(w, r, &in)
+	err := access.ReadBody(w, r, &in)
 	switch {
 	case err != nil:
 	case d.Command == nil:
-		err = &Refusal{Status: http.StatusConflict, Text: "no control of probes can be commanded from here: web.control names the admin.listen of one"}
+		err = &access.Refusal{Status: http.StatusConflict, Text: "no control of probes can be commanded from here: web.control names the admin.listen of one"}
 	case !slices.Contains(commands, in.Command):
 		err = fmt.Errorf("command: %.40q is not one of %s", in.Command, strings.Join(commands, ", "))
 	case in.Epoch > 0 && in.Command != "approve":
 		err = errors.New("epoch: belongs to approve")
 	}
 	if err != nil {
-		Finish(w, "", err)
+		access.Finish(w, "", err)
 		return
 	}
 	target := ""
 	if in.Epoch > 0 {
 		target = fmt.Sprintf("epoch %d", in.Epoch)
 	}
-	Finish(w, "done: "+in.Command, d.Gate.Do(r, "control/"+in.Command, target, "", func() error {
+	access.Finish(w, "done: "+in.Command, d.Gate.Do(r, "control/"+in.Command, target, "", func() error {
 		return d.Command(r.Context(), in.Command, in.Epoch, author(r))
 	}))
 }
@@ -338,8 +338,8 @@ func (d *Desk) ServeAttention(w http.ResponseWriter, _ *http.Request) {
 	}
 	data, err := json.Marshal(out)
 	if err != nil {
-		Problem(w, http.StatusInternalServerError, "the answer could not be written")
+		access.Problem(w, http.StatusInternalServerError, "the answer could not be written")
 		return
 	}
-	WriteJSON(w, http.StatusOK, names.EscapeJSON(data), "no-store")
+	access.WriteJSON(w, http.StatusOK, names.EscapeJSON(data), "no-store")
 }

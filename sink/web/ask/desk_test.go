@@ -1,4 +1,4 @@
-package access
+package ask
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink/notify"
-	"github.com/hopscope/hopscope/sink/web/ask"
+	"github.com/hopscope/hopscope/sink/web/access"
 )
 
 const token = "correct-horse-battery"
@@ -29,24 +29,24 @@ type office struct {
 func newOffice(t *testing.T, command Command) *office {
 	t.Helper()
 	dir := t.TempDir()
-	var c Config
+	var c access.Config
 	c.SetDefaults()
 	c.Dir = filepath.Join(dir, "access")
-	g, err := Open(Options{Config: c, Token: token, Public: func(string) bool { return false }, Post: func(path string) bool { return path != "/attention" && path != "/changes" }})
+	g, err := access.Open(access.Options{Config: c, Token: token, Public: func(string) bool { return false }, Post: func(path string) bool { return path != "/attention" && path != "/changes" }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { g.Close() })
 	cause := inference.Finding{ID: 0xa7, Kind: inference.HighLatency, Severity: inference.Critical, Node: 7, Start: 1e18, Evidence: 1, Element: inference.Element{Kind: inference.NodeElement, Node: 7}}
 	symptom := inference.Finding{ID: 0xa8, Kind: inference.HighQueue, Severity: inference.Warning, Node: 7, EgressIf: 3, Start: 1e18, Cause: 0xa7, Element: inference.Element{Kind: inference.InterfaceElement, Node: 7, EgressIf: 3}}
-	open := ask.NewFindings([]inference.Finding{cause, symptom}, nil)
-	o := &office{Desk: &Desk{Gate: g, Rules: filepath.Join(dir, "alerts.yaml"), Open: func() []ask.Finding { return open }, Command: command}}
+	open := NewFindings([]inference.Finding{cause, symptom}, nil)
+	o := &office{Desk: &Desk{Gate: g, Rules: filepath.Join(dir, "alerts.yaml"), Open: func() []Finding { return open }, Command: command}}
 	mux := http.NewServeMux()
 	for path, h := range map[string]http.HandlerFunc{"/ack": o.ServeAcknowledge, "/mute": o.ServeMute, "/unmute": o.ServeUnmute, "/comment": o.ServeComment, "/control": o.ServeCommand} {
-		mux.HandleFunc(path, g.Require(Operator, true, h))
+		mux.HandleFunc(path, g.Require(access.Operator, true, h))
 	}
-	mux.HandleFunc("/attention", g.Require(Viewer, false, o.ServeAttention))
-	mux.HandleFunc("/changes", g.Require(Operator, false, g.ServeChanges))
+	mux.HandleFunc("/attention", g.Require(access.Viewer, false, o.ServeAttention))
+	mux.HandleFunc("/changes", g.Require(access.Operator, false, g.ServeChanges))
 	o.handler = g.Guard(mux)
 	return o
 }
@@ -109,7 +109,7 @@ func TestAttention(t *testing.T) {
 	if a := o.attention(t).Attention; len(a) != 1 || a[0].Muted != nil {
 		t.Errorf("%+v", a)
 	}
-	var log ChangeList
+	var log access.ChangeList
 	status, text := o.ask(http.MethodGet, "/changes?action=findings", "")
 	if err := json.Unmarshal([]byte(text), &log); status != 200 || err != nil {
 		t.Fatal(text)
@@ -184,7 +184,7 @@ func TestCommand(t *testing.T) {
 		t.Errorf("%v, want %s", got, want)
 	}
 	_, text := o.ask(http.MethodGet, "/changes", "")
-	var log ChangeList
+	var log access.ChangeList
 	if err := json.Unmarshal([]byte(text), &log); err != nil || len(log.Changes) != 3 || log.Changes[0].Failed != "no plan waits" || log.Changes[1].Target != "epoch 7" {
 		t.Errorf("%s", text)
 	}
