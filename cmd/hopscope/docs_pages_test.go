@@ -14,15 +14,19 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
+// settingsTables explains the tables of a page of settings.
+const settingsTables = "A default is in `code`, and\nbefore a range or the choices; a key without one is empty by default. `make docs` writes this page."
+
 // writeSettingsPage writes docs/configuration.md.
 func writeSettingsPage(w io.Writer) error {
 	fmt.Fprint(w, `# Settings
 
-One YAML file for `+"`hopscope collect --config FILE`"+`. Missing keys have their defaults; unknown keys are refused.
-`+"`hopscope config print`"+` writes a complete file, and `+"`hopscope config check FILE`"+` names all its problems at once. Durations are
-written as `+"`10s`"+` or `+"`1m30s`"+`. Secrets are in files that keys with the suffix `+"`_file`"+` name.
+One YAML file for `+"`hopscope collect --config FILE`"+`. Unknown keys are refused. `+"`hopscope config print`"+` writes a complete file, and
+`+"`hopscope config check FILE`"+` names all its problems at once. `+settingsTables+`
 
-This page is written by `+"`make docs`"+` from the program.
+- Durations are written as `+"`10s`"+` or `+"`1m30s`"+`.
+- Secrets are in files named by keys with the suffix `+"`_file`"+`; white space around a secret is ignored.
+- [Queue](#queue), [Spool](#spool) and [TLS](#tls) describe keys that several stores and receivers have.
 
 `)
 	cfg := defaultConfig()
@@ -107,10 +111,8 @@ What [hopscope control](loop.md) says at `+"`/metrics` of `admin.listen`"+`.
 func writeControlSettingsPage(w io.Writer) error {
 	fmt.Fprint(w, `# Settings of a control of probes
 
-One YAML file for `+"`hopscope control --config FILE`"+` ([the loop](loop.md)). Missing keys have their defaults; unknown keys are refused.
-`+"`hopscope control config`"+` writes a complete file, and `+"`hopscope control --config FILE --check`"+` names all its problems at once.
-
-This page is written by `+"`make docs`"+` from the program.
+One YAML file for `+"`hopscope control --config FILE`"+` ([the loop](loop.md)). Unknown keys are refused. `+"`hopscope control config`"+` writes a
+complete file, and `+"`hopscope control --config FILE --check`"+` names all its problems at once. `+settingsTables+`
 
 `)
 	cfg := defaultControlConfig()
@@ -128,11 +130,8 @@ func writeControlSettings(w io.Writer) error {
 func writeAgentSettingsPage(w io.Writer) error {
 	fmt.Fprint(w, `# Settings of an agent
 
-One YAML file for `+"`hopscope agent --config FILE`"+` ([probe agents](agent.md)). Missing keys have their defaults, and flags override the
-file; unknown keys are refused. `+"`hopscope agent config`"+` writes a complete file, and `+"`hopscope agent --config FILE --check`"+` names all its
-problems at once.
-
-This page is written by `+"`make docs`"+` from the program.
+One YAML file for `+"`hopscope agent --config FILE`"+` ([probe agents](agent.md)). Flags override the file; unknown keys are refused.
+`+"`hopscope agent config`"+` writes a complete file, and `+"`hopscope agent --config FILE --check`"+` names all its problems at once. `+settingsTables+`
 
 `)
 	cfg := defaultAgentConfig()

@@ -154,10 +154,46 @@ func TestReference(t *testing.T) {
 	if err := Reference(&b, &o); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"| `window` | `10s` | 100ms..1h | Length of a window. |", "## `list[]`", "| `profile` | empty | auto, geant | Profile. |"} {
+	for _, want := range []string{"| `window` | `10s`; 100ms..1h | Length of a window. |", "## `list[]`", "| `profile` | auto, geant | Profile. |",
+		"| `ports` | `32766`; list of 1..65535 | Ports. |"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
+	}
+}
+
+// TestReferenceShared holds that a part that two sections hold has one table, and each section its own defaults and meanings.
+func TestReferenceShared(t *testing.T) {
+	type security struct {
+		Key string `yaml:"key" doc:"Its key."`
+	}
+	type store struct {
+		Security security `yaml:",inline" shared:"Security"`
+		Room     inner    `yaml:"room" doc:"Its room." shared:"Room"`
+	}
+	o := struct {
+		A store `yaml:"a"`
+		B store `yaml:"b"`
+	}{A: store{Room: inner{Prefix: "x", Profile: "auto"}}, B: store{Room: inner{Prefix: "z", Profile: "auto"}}}
+	var b bytes.Buffer
+	if err := Reference(&b, &o); err != nil {
+		t.Fatal(err)
+	}
+	const want = "## `a`\n\n" + referenceHead + "| `key` |  | [Security](#security). |\n\n" +
+		"### `a.room`\n\nIts room. [Room](#room): `prefix` (default `x`), `profile`.\n\n" +
+		"## `b`\n\n" + referenceHead + "| `key` |  | [Security](#security). |\n\n" +
+		"### `b.room`\n\nIts room. [Room](#room): `prefix` (default `z`), `profile`.\n\n" +
+		"## Security\n\nKeys of `a`, `b`.\n\n" + referenceHead + "| `key` |  | Its key. |\n\n" +
+		"## Room\n\nKeys of `a.room`, `b.room`.\n\n" + referenceHead + "| `prefix` | by section | Source prefix. |\n| `profile` | `auto`; auto, geant | Profile. |\n\n"
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &b, want)
+	}
+	var keys []string
+	for name := range Keys(&o) {
+		keys = append(keys, name)
+	}
+	if want := []string{"a.key", "a.room.prefix", "a.room.profile", "b.key", "b.room.prefix", "b.room.profile"}; !reflect.DeepEqual(keys, want) {
+		t.Errorf("keys %q, want %q", keys, want)
 	}
 }
 

@@ -52,8 +52,8 @@ type section interface {
 type Config[C any] struct {
 	Enabled bool             `yaml:"enabled" doc:"Write to this store."`
 	Config  C                `yaml:",inline"`
-	Queue   sink.QueueConfig `yaml:"queue" doc:"Between the collector and the store."`
-	Spool   SpoolConfig      `yaml:"spool" doc:"What is kept on disk while the store is away."`
+	Queue   sink.QueueConfig `yaml:"queue" shared:"Queue" doc:"Between the collector and the store."`
+	Spool   SpoolConfig      `yaml:"spool" shared:"Spool" doc:"What is kept on disk while the store is away."`
 }
 
 // SpoolConfig is a spool that can be left out.

@@ -10,6 +10,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -286,9 +287,8 @@ func (d *describer) document() object {
 		if slices.ContainsFunc(e.params, func(p param) bool { return p.required }) || strings.Contains(e.about, "404") {
 			responses["404"] = failed("there is no such thing")
 		}
-		method := "get"
+		method := methodOf(e)
 		if e.change {
-			method = "post"
 			op["description"] = "A browser sends csrf of whoami in the header " + access.CSRFHeader + "."
 			responses["409"] = failed("this program, as it is configured, cannot do it")
 		}
@@ -343,6 +343,25 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
+// apiParameter is a parameter of a path as OpenAPI has it.
+type apiParameter struct {
+	Name, Description string
+	Required          bool
+	Schema            struct {
+		Type             string
+		Minimum, Maximum *int64
+		Enum             []string
+	}
+}
+
+// methodOf is the method of an endpoint, as OpenAPI names it.
+func methodOf(e *endpoint) string {
+	if e.change {
+		return "post"
+	}
+	return "get"
+}
+
 // apiMarkdown writes the page of the API.
 func apiMarkdown(t *testing.T, doc []byte) string {
 	var api struct {
@@ -355,16 +374,8 @@ func apiMarkdown(t *testing.T, doc []byte) string {
 					Schema map[string]any
 				}
 			}
-			Parameters []struct {
-				Name, Description string
-				Required          bool
-				Schema            struct {
-					Type             string
-					Minimum, Maximum *int64
-					Enum             []string
-				}
-			}
-			Responses map[string]struct {
+			Parameters []apiParameter
+			Responses  map[string]struct {
 				Content map[string]struct {
 					Schema map[string]any
 				}
@@ -384,64 +395,88 @@ func apiMarkdown(t *testing.T, doc []byte) string {
 	var b strings.Builder
 	b.WriteString("# The API\n\n" + api.Info.Description + "\n\n" +
 		"Every path begins with `/api/v1/`; without `v1/` it is the newest version. `/api/openapi.json` has this page for programs, as OpenAPI 3.1. Where [a login](access.md) is configured, each request has\n" +
-		"the header `Authorization: Bearer TOKEN`; what needs no other role needs `viewer`. What cannot be answered has a status of 400 and above, and `{\"error\": …}` with the reason. This page is written from the code.\n\n## Paths\n")
+		"the header `Authorization: Bearer TOKEN`; what needs no other role needs `viewer`. What cannot be answered has a status of 400 and above, and [the reason](#problem). This page is written from the code.\n\n" +
+		"## Parameters\n\nSeveral paths have these, and name them; a path explains its other ones.\n\n")
+	paramText := func(q apiParameter) string {
+		text := q.Description
+		if q.Schema.Minimum != nil && *q.Schema.Maximum <= 1<<31 {
+			text += fmt.Sprintf("; %d to %d", *q.Schema.Minimum, *q.Schema.Maximum)
+		}
+		if len(q.Schema.Enum) > 0 {
+			text += ": `" + strings.Join(q.Schema.Enum, "`, `") + "`"
+		}
+		if q.Required {
+			text = "required; " + text
+		}
+		return fmt.Sprintf("- `%s`: %s\n", q.Name, text)
+	}
+	times := map[string]int{} // of parameters that are alike
 	for i := range endpoints {
-		p := "/api/v1/" + endpoints[i].path
-		method := "get"
-		if endpoints[i].change {
-			method = "post"
+		for _, q := range api.Paths["/api/v1/"+endpoints[i].path][methodOf(&endpoints[i])].Parameters {
+			text := paramText(q)
+			if times[text]++; times[text] == 2 {
+				b.WriteString(text)
+			}
 		}
+	}
+	b.WriteString("\n## Paths\n")
+	for i := range endpoints {
+		p, method := "/api/v1/"+endpoints[i].path, methodOf(&endpoints[i])
 		get := api.Paths[p][method]
-		fmt.Fprintf(&b, "\n### `%s %s`\n\n%s.%s\n", strings.ToUpper(method), p, upper(get.Summary), roleText(get.Role))
+		fmt.Fprintf(&b, "\n### `%s %s`\n\n%s.%s", strings.ToUpper(method), p, upper(get.Summary), roleText(get.Role))
 		for _, c := range get.RequestBody.Content {
-			fmt.Fprintf(&b, "\nBody: %s.\n", kindOf(c.Schema))
-		}
-		if len(get.Parameters) > 0 {
-			b.WriteString("\n| parameter | |\n| --- | --- |\n")
-		}
-		for _, q := range get.Parameters {
-			text := q.Description
-			if q.Schema.Minimum != nil && *q.Schema.Maximum <= 1<<31 {
-				text += fmt.Sprintf("; %d to %d", *q.Schema.Minimum, *q.Schema.Maximum)
-			}
-			if len(q.Schema.Enum) > 0 {
-				text += ": `" + strings.Join(q.Schema.Enum, "`, `") + "`"
-			}
-			if q.Required {
-				text = "required; " + text
-			}
-			fmt.Fprintf(&b, "| `%s` | %s |\n", q.Name, text)
+			fmt.Fprintf(&b, " Body: %s.", kindOf(c.Schema))
 		}
 		for media, c := range get.Responses["200"].Content {
 			kind := kindOf(c.Schema)
 			if endpoints[i].answer == nil {
 				kind = media
 			}
-			fmt.Fprintf(&b, "\nAnswer: %s.\n", kind)
+			fmt.Fprintf(&b, " Answer: %s.\n", kind)
+		}
+		var names []string
+		own := ""
+		for _, q := range get.Parameters {
+			if text := paramText(q); times[text] > 1 {
+				names = append(names, "`"+q.Name+"`")
+			} else {
+				own += text
+			}
+		}
+		if len(names) > 0 {
+			fmt.Fprintf(&b, "[Parameters](#parameters): %s.\n", strings.Join(names, ", "))
+		}
+		if own != "" {
+			b.WriteString("\n" + own)
 		}
 	}
 	b.WriteString("\n## Types\n\nA field with ? may be absent.\n")
-	names := slices.Sorted(func(yield func(string) bool) {
-		for name := range api.Components.Schemas {
-			if !yield(name) {
-				return
-			}
-		}
-	})
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(api.Components.Schemas)) {
 		s := api.Components.Schemas[name]
 		fmt.Fprintf(&b, "\n### %s\n\n", name)
 		if s.Description != "" {
-			b.WriteString(s.Description + "\n\n")
+			b.WriteString(upper(strings.TrimPrefix(s.Description, name+" is ")) + "\n\n")
 		}
-		b.WriteString("| field | type | |\n| --- | --- | --- |\n")
+		var kinds []string // of fields without a text
+		plain := map[string][]string{}
 		for _, field := range fieldOrder(doc, name) {
 			mark := "?"
 			if slices.Contains(s.Required, field) {
 				mark = ""
 			}
+			label, kind := fmt.Sprintf("`%s`%s", field, mark), kindOf(s.Properties[field])
 			text, _ := s.Properties[field]["description"].(string)
-			fmt.Fprintf(&b, "| `%s`%s | %s | %s |\n", field, mark, kindOf(s.Properties[field]), strings.ReplaceAll(text, "|", "\\|"))
+			if text == "" {
+				if plain[kind] == nil {
+					kinds = append(kinds, kind)
+				}
+				plain[kind] = append(plain[kind], label)
+				continue
+			}
+			fmt.Fprintf(&b, "- %s (%s): %s\n", label, kind, text)
+		}
+		for _, kind := range kinds {
+			fmt.Fprintf(&b, "- %s (%s)\n", strings.Join(plain[kind], ", "), kind)
 		}
 	}
 	return b.String()

@@ -23,7 +23,7 @@ type Alertmanager struct {
 	Labels           []string `yaml:"labels" doc:"Further labels of all alerts, as name=value."`
 	Page             string   `yaml:"page" doc:"Address of the page, as the link of alerts. Empty gives no link."`
 	Heartbeats       bool     `yaml:"heartbeats" doc:"Send the signs of life, as an alert hopscope-heartbeat that always fires."`
-	peer.TLS         `yaml:",inline"`
+	peer.TLS         `yaml:",inline" shared:"TLS"`
 	HeartbeatTimeout time.Duration `yaml:"heartbeat_timeout" doc:"hopscope-heartbeat ends when no sign of life has come for this long." range:"1m..72h"`
 	Timeout          time.Duration `yaml:"timeout" doc:"Longest wait for the answer to one request." range:"100ms..10m"`
 }

@@ -23,7 +23,7 @@ type Syslog struct {
 	SDID       string `yaml:"sd_id" doc:"Name of the structured data, as NAME@NUMBER with your enterprise number. The default's is for examples."`
 	MaxBytes   int    `yaml:"max_bytes" doc:"Most bytes of a message; longer texts are cut. Every receiver takes 480, most take 2048." range:"480..65000"`
 	Heartbeats bool   `yaml:"heartbeats" doc:"Send the signs of life, too."`
-	peer.TLS   `yaml:",inline"`
+	peer.TLS   `yaml:",inline" shared:"TLS"`
 	Timeout    time.Duration `yaml:"timeout" doc:"Longest wait for a connection, and for a receiver that takes nothing." range:"100ms..10m"`
 }
 

@@ -27,7 +27,7 @@ type Webhook struct {
 	TemplateFile string   `yaml:"template_file" doc:"File of a Go template for the body of an alert. Empty sends JSON."`
 	ContentType  string   `yaml:"content_type" doc:"Type of the body. For JSON, the template must give JSON for all texts."`
 	Heartbeats   bool     `yaml:"heartbeats" doc:"Send the signs of life, too."`
-	peer.TLS     `yaml:",inline"`
+	peer.TLS     `yaml:",inline" shared:"TLS"`
 	Timeout      time.Duration `yaml:"timeout" doc:"Longest wait for the answer to one request." range:"100ms..10m"`
 }
 

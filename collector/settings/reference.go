@@ -1,0 +1,241 @@
+package settings
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"iter"
+	"reflect"
+	"strings"
+)
+
+// Keys yields the full names of all keys with their ranges or choices, such as "influx.queue.max_bytes". The keys of a list follow
+// its name and "[]".
+func Keys(of any) iter.Seq2[string, string] {
+	return func(yield func(name, allowed string) bool) {
+		walkKeys(reflect.ValueOf(of).Elem(), "", "", yield)
+	}
+}
+
+func walkKeys(v reflect.Value, path, title string, yield func(name, allowed string) bool) bool {
+	for _, f := range fieldsOf(v.Type()) {
+		if t := elementOf(f.Type); t.Kind() == reflect.Struct {
+			at := join(path, f.key)
+			if !walkKeys(reflect.New(t).Elem(), at, at+brackets(f.Type), yield) {
+				return false
+			}
+		} else if !yield(join(title, f.key), allowedText(f.StructField)) {
+			return false
+		}
+	}
+	return true
+}
+
+// elementOf is the type of the settings that a field holds, refers to or lists.
+func elementOf(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		return t.Elem()
+	}
+	return t
+}
+
+// brackets marks the name of a list.
+func brackets(t reflect.Type) string {
+	if t.Kind() == reflect.Slice {
+		return "[]"
+	}
+	return ""
+}
+
+// Reference writes a Markdown table of every key with its default and range. What several sections hold, by the tag "shared" with
+// a title, has one table below that title, to which these sections link.
+func Reference(w io.Writer, of any) error {
+	r := referrer{shared: map[string]*shared{}}
+	v := reflect.ValueOf(of).Elem()
+	r.collect(v, "")
+	r.write(v, "")
+	for _, title := range r.titles {
+		r.writeShared(title)
+	}
+	_, err := w.Write(r.b.Bytes())
+	return err
+}
+
+// referrer writes a reference.
+type referrer struct {
+	b      bytes.Buffer
+	titles []string // of shared, in their order
+	shared map[string]*shared
+}
+
+// shared is a part of the settings that several sections hold.
+type shared struct {
+	v       reflect.Value // of the first one
+	holders []string
+	differs map[string]bool // keys whose defaults are not the same in all
+}
+
+// collect finds the shared parts.
+func (r *referrer) collect(v reflect.Value, path string) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		key, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if f.Type.Kind() != reflect.Struct || key == "" && option != "inline" && !f.Anonymous {
+			continue
+		}
+		at := path
+		if key != "" {
+			at = join(path, key)
+		}
+		title := f.Tag.Get("shared")
+		if title == "" {
+			r.collect(v.Field(i), at)
+			continue
+		}
+		s := r.shared[title]
+		if s == nil {
+			s = &shared{v: v.Field(i), differs: map[string]bool{}}
+			r.shared[title], r.titles = s, append(r.titles, title)
+		}
+		s.holders = append(s.holders, "`"+at+"`")
+		for _, in := range fieldsOf(f.Type) {
+			if format(s.v.FieldByIndex(in.Index)) != format(v.Field(i).FieldByIndex(in.Index)) {
+				s.differs[in.key] = true
+			}
+		}
+	}
+}
+
+const referenceHead = "| key | default; allowed | meaning |\n| --- | --- | --- |\n"
+
+func (r *referrer) row(key, values, meaning string) {
+	fmt.Fprintf(&r.b, "| `%s` | %s | %s |\n", key, values, strings.ReplaceAll(meaning, "|", "\\|"))
+}
+
+// writeShared writes the section of a shared part.
+func (r *referrer) writeShared(title string) {
+	s := r.shared[title]
+	fmt.Fprintf(&r.b, "## %s\n\nKeys of %s.\n\n%s", title, strings.Join(s.holders, ", "), referenceHead)
+	for _, f := range fieldsOf(s.v.Type()) {
+		values := valuesCell(s.v.FieldByIndex(f.Index), f.StructField)
+		if s.differs[f.key] {
+			values = "by section"
+		}
+		r.row(f.key, values, docOf(s.v, &f))
+	}
+	r.b.WriteString("\n")
+}
+
+// link refers to a shared part, with the keys of v and the defaults that are its own.
+func (r *referrer) link(title string, v reflect.Value) string {
+	var keys []string
+	for _, f := range fieldsOf(v.Type()) {
+		key := "`" + f.key + "`"
+		if r.shared[title].differs[f.key] {
+			key += " (default " + defaultCell(v.FieldByIndex(f.Index)) + ")"
+		}
+		keys = append(keys, key)
+	}
+	return fmt.Sprintf("[%s](#%s): %s.", title, strings.ToLower(title), strings.Join(keys, ", "))
+}
+
+func (r *referrer) write(v reflect.Value, path string) {
+	var nested []field
+	begun, inlined := false, map[string]bool{}
+	for _, f := range fieldsOf(v.Type()) {
+		if elementOf(f.Type).Kind() == reflect.Struct {
+			nested = append(nested, f)
+			continue
+		}
+		if !begun {
+			r.b.WriteString(referenceHead)
+			begun = true
+		}
+		title := sharedAround(v, &f)
+		if title == "" {
+			r.row(f.key, valuesCell(v.FieldByIndex(f.Index), f.StructField), docOf(v, &f))
+		} else if !inlined[title] {
+			inlined[title] = true
+			var keys []string
+			own := ""
+			for _, in := range fieldsOf(v.Type()) {
+				if around := sharedAround(v, &in); around != title {
+					continue
+				}
+				keys = append(keys, in.key)
+				if doc := docOf(v, &in); doc != in.Tag.Get("doc") {
+					own += fmt.Sprintf(" `%s`: %s", in.key, doc)
+				}
+			}
+			r.row(strings.Join(keys, "`, `"), "", fmt.Sprintf("[%s](#%s).%s", title, strings.ToLower(title), own))
+		}
+	}
+	if begun {
+		r.b.WriteString("\n")
+	}
+	for _, f := range nested {
+		at, fv := join(path, f.key), v.FieldByIndex(f.Index)
+		if fv.Kind() != reflect.Struct {
+			fv = reflect.New(fv.Type().Elem()).Elem()
+		}
+		fmt.Fprintf(&r.b, "%s `%s`\n\n", strings.Repeat("#", 2+strings.Count(at, ".")), at+brackets(f.Type))
+		doc, title := docOf(v, &f), f.Tag.Get("shared")
+		if title != "" {
+			doc = strings.TrimSpace(doc + " " + r.link(title, fv))
+		}
+		if doc != "" {
+			fmt.Fprintf(&r.b, "%s\n\n", doc)
+		}
+		if title == "" {
+			r.write(fv, at)
+		}
+	}
+}
+
+// sharedAround returns the title of the shared part in which a key stands inline.
+func sharedAround(v reflect.Value, f *field) string {
+	for i := 1; i < len(f.Index); i++ {
+		if title := v.Type().FieldByIndex(f.Index[:i]).Tag.Get("shared"); title != "" {
+			return title
+		}
+	}
+	return ""
+}
+
+// valuesCell is the default of a key, and what it may be.
+func valuesCell(v reflect.Value, f reflect.StructField) string {
+	values, allowed := defaultCell(v), allowedText(f)
+	if values != "" && allowed != "" {
+		values += "; "
+	}
+	return values + allowed
+}
+
+func defaultCell(v reflect.Value) string {
+	switch {
+	case v.Kind() == reflect.Slice:
+		var items []string
+		for i := range v.Len() {
+			items = append(items, "`"+format(v.Index(i))+"`")
+		}
+		return strings.Join(items, ", ")
+	case v.Kind() == reflect.String && v.Len() == 0:
+		return ""
+	}
+	return "`" + format(v) + "`"
+}
+
+// allowedText is the range or the choices of a key, and "list" for a list; "" for any text.
+func allowedText(f reflect.StructField) string {
+	text := f.Tag.Get("range")
+	if text == "" {
+		text = strings.ReplaceAll(strings.TrimPrefix(f.Tag.Get("oneof"), "|"), "|", ", ")
+	}
+	switch {
+	case f.Type.Kind() != reflect.Slice:
+		return text
+	case text == "":
+		return "list"
+	}
+	return "list of " + text
+}
