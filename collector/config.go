@@ -22,11 +22,11 @@ import (
 type Config struct {
 	Window            time.Duration `yaml:"window" doc:"Length of a window: every series has one point a window." range:"100ms..1h"`
 	Instance          string        `yaml:"instance" doc:"Name of this collector in every point: letters, digits, dots, dashes, underscores. Collectors with a common store need distinct names. Empty is the host's name."`
-	Corrections       time.Duration `yaml:"corrections" doc:"Longest step back of the clock after which repeated windows are merged with the stored ones. After a longer one the last window stays open until the clock has passed it; 0 always does that." range:"0s..24h"`
+	Corrections       time.Duration `yaml:"corrections" doc:"Longest step back of the clock after which repeated windows are merged with stored ones. After a longer one, or with 0, the last window stays open until the clock has passed it." range:"0s..24h"`
 	CorrectionsBytes  int64         `yaml:"corrections_bytes" doc:"Most memory of windows kept for corrections; when full, corrections reach back less far." range:"65536..17179869184"`
 	Shards            int           `yaml:"shards" doc:"Goroutines that own flow tables. 0 means one for each CPU." range:"0..256"`
 	ShardQueueBatches int           `yaml:"shard_queue_batches" doc:"Batches that wait for a shard. Live sources drop and count further ones." range:"1..65536"`
-	SeedFile          string        `yaml:"seed_file" doc:"File of at least 16 characters that seeds all random choices, such as the hash of flows; the same for all collectors of a fleet. Empty draws a seed at every start. Keep it secret: senders that know it can send colliding flows."`
+	SeedFile          string        `yaml:"seed_file" doc:"File of at least 16 characters that seeds all random choices, the same in a fleet. Empty draws a seed at every start. Keep it secret: senders that know it can send colliding flows."`
 	DrainTimeout      time.Duration `yaml:"drain_timeout" doc:"Longest time for a stopping collector to write what it holds." range:"0s..10m"`
 	StateFile         string        `yaml:"state_file" doc:"File of exporters' numbers and accounts, for restarts. Empty is collector.state beside the first spool, if there is one."`
 	Inventory         string        `yaml:"inventory" doc:"File of names of nodes, interfaces and hosts, and speeds of interfaces (docs/inventory.md), read again when it changes. Empty takes node names from pint.topology."`

@@ -213,7 +213,7 @@ type consumeMetric struct {
 var consumeMetrics = []consumeMetric{
 	{collector.Metric{Name: "hopscope_consume_rebalances_total", Help: "Times that partitions were shared out anew.", Kind: collector.Counter},
 		func(c *consumer) float64 { return float64(c.group.Stats().Rebalances) }},
-	{collector.Metric{Name: "hopscope_consume_lost_total", Help: "Times that all partitions were lost, because nothing was heard of this consumer for longer than a session.", Kind: collector.Counter},
+	{collector.Metric{Name: "hopscope_consume_lost_total", Help: "Losses of all partitions, after a silence longer than a session.", Kind: collector.Counter},
 		func(c *consumer) float64 { return float64(c.group.Stats().Lost) }},
 	{collector.Metric{Name: "hopscope_consume_refused_commits_total", Help: "Offsets that the group refused, since another consumer has the partition.", Kind: collector.Counter},
 		func(c *consumer) float64 { return float64(c.group.Stats().Refused) }},
@@ -223,7 +223,7 @@ var consumeMetrics = []consumeMetric{
 		func(c *consumer) float64 { return float64(c.group.Stats().Errors + c.kafka.Stats().Errors) }},
 	{collector.Metric{Name: "hopscope_consume_corrupt_total", Help: "Stretches of a log that cannot be read, passed over.", Kind: collector.Counter},
 		func(c *consumer) float64 { return float64(c.kafka.Stats().Corrupt) }},
-	{collector.Metric{Name: "hopscope_consume_clock_seconds", Help: "By how much the clock of this machine is ahead of that of the brokers, at least."},
+	{collector.Metric{Name: "hopscope_consume_clock_seconds", Help: "Offset of the clock to the brokers', at least."},
 		func(c *consumer) float64 { return c.member.Clock().Seconds() }},
 }
 

@@ -16,12 +16,12 @@ var controlDevices = collector.Metric{Name: "hopscope_control_devices", Help: "A
 
 // Those that a control has which steers nothing, too.
 var (
-	controlInCharge = collector.Metric{Name: "hopscope_control_in_charge", Help: "1 while this control steers the probes, 0 while it stands by for another one of its fleet, which has no others of these metrics.", Kind: collector.Gauge}
+	controlInCharge = collector.Metric{Name: "hopscope_control_in_charge", Help: "1 while this control is in charge; 0 while it stands by, without the other metrics.", Kind: collector.Gauge}
 	controlTerms    = collector.Metric{Name: "hopscope_control_terms_total", Help: "Times that this control came to steer the probes; 1 without a fleet.", Kind: collector.Counter}
 )
 
 // controlClosed has a label, and a control has it that steers nothing, too.
-var controlClosed = collector.Metric{Name: "hopscope_control_connections_closed_total", Help: "Connections that said nothing and were closed to make room for others, by listener: admin or agents.",
+var controlClosed = collector.Metric{Name: "hopscope_control_connections_closed_total", Help: "Silent connections closed to make room, by listener: admin or agents.",
 	Labels: []string{"listener"}, Kind: collector.Counter}
 
 // controlRemoved has a label.

@@ -38,10 +38,10 @@ func writeMetricsPage(w io.Writer) error {
 	fmt.Fprint(w, `# Metrics
 
 Metrics of the collector itself at `+"`/metrics`"+` on the page's port, beside the usual `+"`go_`"+` and `+"`process_`"+` metrics.
-Measurements of the network are [series](series.md). This page is written by `+"`make docs`"+`.
+Measurements of the network are [series](series.md). Names in `+"`_total`"+` are counters, others gauges unless they say so; braces have the labels. `+"`make docs`"+` writes this page.
 
-| metric | type | labels | meaning |
-| --- | --- | --- | --- |
+| metric | meaning |
+| --- | --- |
 `)
 	cfg := defaultConfig()
 	if err := writeMetrics(w, slices.Concat(collector.Metrics(&cfg), fleetMetrics, historyMetrics)); err != nil {
@@ -50,11 +50,10 @@ Measurements of the network are [series](series.md). This page is written by `+"
 	fmt.Fprint(w, `
 ## The consumers of a fleet
 
-What [hopscope consume](fleet.md) says. Partitions are as many as the fleet has slices, and one more. What it merged is stored, on its way or dropped, store
-by store; after a take-over the windows since the last checkpoint count here, too.
+Metrics of [hopscope consume](fleet.md). A fleet has a partition for each slice, and one more. After a take-over the windows since the last checkpoint count here, too.
 
-| metric | type | labels | meaning |
-| --- | --- | --- | --- |
+| metric | meaning |
+| --- | --- |
 `)
 	list := slices.Concat(fleet.Metrics, collector.AlertMetrics, collector.RemovedMetrics)
 	for _, m := range consumeMetrics {
@@ -66,10 +65,10 @@ by store; after a take-over the windows since the last checkpoint count here, to
 	fmt.Fprint(w, `
 ## The console of a fleet
 
-What [hopscope console](fleet.md#the-page) says.
+Metrics of [hopscope console](fleet.md#the-page).
 
-| metric | type | labels | meaning |
-| --- | --- | --- | --- |
+| metric | meaning |
+| --- | --- |
 `)
 	if err := writeMetrics(w, console.Metrics); err != nil {
 		return err
@@ -77,10 +76,10 @@ What [hopscope console](fleet.md#the-page) says.
 	fmt.Fprint(w, `
 ## The page
 
-What the page of a collector, a consumer or a console says of [who used it](access.md).
+Use of the page of a collector, a consumer or a console ([access](access.md)).
 
-| metric | type | labels | meaning |
-| --- | --- | --- | --- |
+| metric | meaning |
+| --- | --- |
 `)
 	for _, m := range pageMetrics {
 		writeMetric(w, m.Name, m.Kind.String(), m.Labels, m.Help)
@@ -88,10 +87,10 @@ What the page of a collector, a consumer or a console says of [who used it](acce
 	fmt.Fprint(w, `
 ## The agents
 
-What [hopscope agent](agent.md) says at `+"`/metrics` of `status.listen`"+`.
+Metrics of [hopscope agent](agent.md) at `+"`/metrics` of `status.listen`"+`.
 
-| metric | type | labels | meaning |
-| --- | --- | --- | --- |
+| metric | meaning |
+| --- | --- |
 `)
 	for _, m := range agent.Metrics() {
 		writeMetric(w, m.Name, m.Kind, m.Labels, m.Help)
@@ -99,10 +98,10 @@ What [hopscope agent](agent.md) says at `+"`/metrics` of `status.listen`"+`.
 	fmt.Fprint(w, `
 ## The control of probes
 
-What [hopscope control](loop.md) says at `+"`/metrics` of `admin.listen`"+`.
+Metrics of [hopscope control](loop.md) at `+"`/metrics` of `admin.listen`"+`.
 
-| metric | type | labels | meaning |
-| --- | --- | --- | --- |
+| metric | meaning |
+| --- | --- |
 `)
 	return writeMetrics(w, allControlMetrics())
 }
@@ -154,7 +153,13 @@ func writeMetrics(w io.Writer, list []collector.Metric) error {
 }
 
 func writeMetric(w io.Writer, name, kind string, labels []string, help string) {
-	fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", name, kind, strings.Join(labels, ", "), help)
+	if len(labels) > 0 {
+		name += "` `{" + strings.Join(labels, ",") + "}"
+	}
+	if kind != "gauge" && (kind != "counter" || !strings.HasSuffix(strings.Split(name, "`")[0], "_total")) {
+		name += "` `" + kind
+	}
+	fmt.Fprintf(w, "| `%s` | %s |\n", name, help)
 }
 
 // writeSeriesPage writes docs/series.md.
@@ -175,20 +180,96 @@ Every series has the tag `+"`instance`"+`, so that [several collectors](operatin
 Points beyond the day's limit are merged into `+"`other`"+`, and counted by `+"`hopscope_series_folded_total`"+`. A field without a reported value is absent, never zero.
 
 Of a flow that [uses several paths at once](pint.md#several-paths), `+"`flow`"+` has the path with the greatest share, with `+"`share`"+` and `+"`paths`"+`; `+"`flow_path`"+` has all of them.
-This page is written by `+"`make docs`"+`.
+`+"`make docs`"+` writes this page.
 `)
+	tags, fields := map[string]int{}, map[string]int{} // rows of all series
+	for i := range sink.AllSeries {
+		for _, t := range sink.AllSeries[i].Tags {
+			tags[tagRow(&t)]++
+		}
+		for _, f := range sink.AllSeries[i].Fields {
+			fields[fieldRow(&f)]++
+		}
+	}
+	keepCommon(tags)
+	keepCommon(fields)
+	fmt.Fprint(w, "\n## Common tags and fields\n\nSeries name what they have of these.\n\n| tag | meaning |\n| --- | --- |\n")
+	writeCommon(w, tags, func(s *sink.Series) (rows []string) {
+		for _, t := range s.Tags {
+			rows = append(rows, tagRow(&t))
+		}
+		return rows
+	})
+	fmt.Fprint(w, "\n"+fieldHead)
+	writeCommon(w, fields, func(s *sink.Series) (rows []string) {
+		for _, f := range s.Fields {
+			rows = append(rows, fieldRow(&f))
+		}
+		return rows
+	})
 	for i := range sink.AllSeries {
 		s := &sink.AllSeries[i]
-		fmt.Fprintf(w, "\n## `%s`\n\n%s\n\n| tag | meaning |\n| --- | --- |\n", s.Measurement, s.Doc)
+		var common, ownTags, ownFields []string
 		for _, t := range s.Tags {
-			fmt.Fprintf(w, "| `%s` | %s |\n", t.Key, t.Doc)
+			if row := tagRow(&t); tags[row] > 1 {
+				common = append(common, "`"+t.Key+"`")
+			} else {
+				ownTags = append(ownTags, row)
+			}
 		}
-		fmt.Fprint(w, "\n| field | type | unit | meaning |\n| --- | --- | --- | --- |\n")
+		common = []string{strings.Join(common, ", ")}
 		for _, f := range s.Fields {
-			fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", f.Key, f.Kind, f.Unit, f.Doc)
+			if row := fieldRow(&f); fields[row] > 1 {
+				common = append(common, "`"+f.Key+"`")
+			} else {
+				ownFields = append(ownFields, row)
+			}
+		}
+		fmt.Fprintf(w, "\n## `%s`\n\n%s\n\n[Common](#common-tags-and-fields): %s.\n", s.Measurement, s.Doc, strings.TrimSuffix(common[0]+"; "+strings.Join(common[1:], ", "), "; "))
+		if len(ownTags) > 0 {
+			fmt.Fprint(w, "\n| tag | meaning |\n| --- | --- |\n"+strings.Join(ownTags, ""))
+		}
+		if len(ownFields) > 0 {
+			fmt.Fprint(w, "\n"+fieldHead+strings.Join(ownFields, ""))
 		}
 	}
 	return nil
+}
+
+const fieldHead = "| field | type | meaning |\n| --- | --- | --- |\n"
+
+// keepCommon removes the rows of one series alone, and those whose key has several meanings that series share.
+func keepCommon(times map[string]int) {
+	keys := map[string]int{}
+	for row, n := range times {
+		if n > 1 {
+			keys[strings.Split(row, "`")[1]]++
+		}
+	}
+	for row, n := range times {
+		if n == 1 || keys[strings.Split(row, "`")[1]] > 1 {
+			delete(times, row)
+		}
+	}
+}
+
+// writeCommon writes the rows that several series have, in the order of the first series with them.
+func writeCommon(w io.Writer, times map[string]int, rows func(*sink.Series) []string) {
+	written := map[string]bool{}
+	for i := range sink.AllSeries {
+		for _, row := range rows(&sink.AllSeries[i]) {
+			if times[row] > 1 && !written[row] {
+				written[row] = true
+				fmt.Fprint(w, row)
+			}
+		}
+	}
+}
+
+func tagRow(t *sink.TagSpec) string { return fmt.Sprintf("| `%s` | %s |\n", t.Key, t.Doc) }
+
+func fieldRow(f *sink.FieldSpec) string {
+	return fmt.Sprintf("| `%s` | %s | %s |\n", f.Key, strings.TrimSpace(fmt.Sprint(f.Kind)+" "+f.Unit), f.Doc)
 }
 
 // writeExampleSettings writes deploy/hopscope.yaml: the defaults, to be edited.

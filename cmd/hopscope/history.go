@@ -80,7 +80,7 @@ var historyMetrics = []collector.Metric{
 	{Name: "hopscope_history_oldest_timestamp_seconds", Help: "When the oldest record of the history begins; 0 without any.", Kind: collector.Gauge},
 	{Name: "hopscope_history_written_total", Help: "Records written to the history.", Kind: collector.Counter},
 	{Name: "hopscope_history_written_bytes_total", Help: "Bytes of those.", Kind: collector.Counter},
-	{Name: "hopscope_history_lost_minutes_total", Help: "Minutes that are missing in the history, because the disk did not take them or was too slow.", Kind: collector.Counter},
+	{Name: "hopscope_history_lost_minutes_total", Help: "Minutes missing in the history, by errors or delays of the disk.", Kind: collector.Counter},
 	{Name: "hopscope_history_lost_windows_total", Help: "Windows in those minutes.", Kind: collector.Counter},
 	{Name: "hopscope_history_damaged_total", Help: "Records of the history, and remains of some, that could not be read.", Kind: collector.Counter},
 	{Name: "hopscope_history_deleted_files_total", Help: "Files of the history that were deleted by age or by size.", Kind: collector.Counter},

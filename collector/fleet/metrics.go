@@ -19,16 +19,16 @@ var (
 	mOpen       = metrics.NewGauge("hopscope_consume_open_windows", "Windows of a partition that have begun and did not end.", "topic", "partition")
 	mWindow     = metrics.NewGauge("hopscope_consume_window_seconds", "End of the last window that was published, since 1970.", "topic", "partition")
 	mWindows    = metrics.NewCounter("hopscope_consume_windows_total", "Windows published for the first time.", "topic")
-	mLate       = metrics.NewCounter("hopscope_consume_late_total", "Records that came behind the end of their window, which was then published again.", "topic")
+	mLate       = metrics.NewCounter("hopscope_consume_late_total", "Records behind the end of their window, which is published again.", "topic")
 	mDuplicate  = metrics.NewCounter("hopscope_consume_duplicates_total", "Records that were written twice, and counted once.", "topic")
 	mConflict   = metrics.NewCounter("hopscope_consume_conflicts_total", "Records refused because another one has their number: a run is there twice.", "topic")
 	mUnknown    = metrics.NewCounter("hopscope_consume_unknown_total", "Records of a later version, passed over.", "topic")
 	mRefused    = metrics.NewCounter("hopscope_consume_refused_total", "Records that are not right, passed over.", "topic")
 	mGone       = metrics.NewCounter("hopscope_consume_gone_total", "Records that were to be read, and that retention had removed.", "topic")
-	mReread     = metrics.NewCounter("hopscope_consume_read_again_total", "Records read once more when their window closed, because held_bytes had no room for them.", "topic")
+	mReread     = metrics.NewCounter("hopscope_consume_read_again_total", "Records read again at the close of their window, beyond held_bytes.", "topic")
 	mMissing    = metrics.NewGauge("hopscope_consume_missing_collectors", "Collectors that the last window of the owner was published without.")
 	mForced     = metrics.NewCounter("hopscope_consume_forced_total", "Windows published although slices had not published theirs.")
-	mRestarts   = metrics.NewCounter("hopscope_consume_restarts_total", "Times that work on a partition began anew from its checkpoint, because something failed.", "topic")
+	mRestarts   = metrics.NewCounter("hopscope_consume_restarts_total", "Restarts of a partition from its checkpoint after a failure.", "topic")
 	mSaves      = metrics.NewCounter("hopscope_consume_checkpoints_total", "Checkpoints written.", "topic")
 	mStateBytes = metrics.NewGauge("hopscope_consume_checkpoint_bytes", "Size of the last checkpoints, all partitions together.", "topic")
 	mPublished  = metrics.NewCounter("hopscope_consume_published_total", "Records written to Kafka: ends of windows, merged slices and whole windows.")
@@ -37,7 +37,7 @@ var (
 	mStored     = metrics.NewCounter("hopscope_consume_stored_total", "Of these, those that the store has confirmed.", "sink")
 	mInFlight   = metrics.NewGauge("hopscope_consume_in_flight", "Of these, those that are on their way, by stage.", "sink", "stage")
 	mDropped    = metrics.NewCounter("hopscope_consume_dropped_total", "Of these, those that were dropped, by stage.", "sink", "stage")
-	mLeftOut    = metrics.NewGauge("hopscope_left_out", "What a limit of the settings left out in this run, by the setting to raise, in the units that /readyz and the console say in a sentence.", "setting")
+	mLeftOut    = metrics.NewGauge("hopscope_left_out", "What limits left out in this run, by the setting to raise, in the units of /readyz and the console.", "setting")
 	mWrite      = metrics.Metric{Name: "hopscope_consume_write_seconds", Help: "How long writes to a store took.", Labels: []string{"sink", "ok"}, Kind: metrics.Histogram}
 
 	// Metrics are all of them.

@@ -114,10 +114,10 @@ func (a *Alerting) Problem() string { return a.Rules().Problem() }
 
 // The metrics of alerts.
 var (
-	mAlertsOpen    = metrics.NewGauge("hopscope_alerts_open", "Alerts that are open, those that are muted included; 0 where no receiver is enabled.")
+	mAlertsOpen    = metrics.NewGauge("hopscope_alerts_open", "Open alerts, muted ones included; 0 without a receiver.")
 	mAlertsSent    = metrics.NewCounter("hopscope_alerts_total", "Alerts that were handed to the receivers, by what they say.", "status")
 	mAlertsRefused = metrics.NewCounter("hopscope_alerts_refused_total", "Findings of which no alert was made, because max_open were open.")
-	mAlertsRules   = metrics.NewCounter("hopscope_alerts_rules_failures_total", "Times that the file of acknowledgements and mutes could not be read, and those before it stayed.")
+	mAlertsRules   = metrics.NewCounter("hopscope_alerts_rules_failures_total", "Failed reads of the file of acknowledgements and mutes; those before it stay.")
 
 	// AlertMetrics are all of them.
 	AlertMetrics = []metrics.Metric{mAlertsOpen, mAlertsSent, mAlertsRefused, mAlertsRules}

@@ -60,7 +60,7 @@ type Config[C any] struct {
 type SpoolConfig struct {
 	Enabled      bool `yaml:"enabled" doc:"Keep batches on disk until the store has them."`
 	spool.Config `yaml:""`
-	RefusedBytes int64 `yaml:"refused_bytes" doc:"Most bytes of refused points for hopscope spool; the oldest go first." range:"1048576..1099511627776"`
+	RefusedBytes int64 `yaml:"refused_bytes" doc:"Most bytes of refused points; the oldest go first." range:"1048576..1099511627776"`
 }
 
 // SetDefaultsFor leaves the store switched off. Its spool is in a relative directory, so that the working directory of a service

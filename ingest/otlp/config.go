@@ -116,8 +116,8 @@ func (c Config) Metrics() []ingest.Metric {
 	return []ingest.Metric{
 		{Name: "requests_total", Help: "Requests to export metrics that were handed on.", Value: func(s *ingest.Stats) uint64 { return s.Frames }},
 		{Name: "bytes_total", Help: "Bytes in those, unpacked.", Value: func(s *ingest.Stats) uint64 { return s.Bytes }},
-		{Name: "busy_total", Help: "Requests whose senders were asked to come again, because all was full.", Value: func(s *ingest.Stats) uint64 { return s.Refused }},
-		{Name: "too_long_total", Help: "Requests that were refused, because they are longer than otlp.max_request_bytes.", Value: func(s *ingest.Stats) uint64 { return s.TooLong }},
-		{Name: "damaged_total", Help: "Requests that are none: broken, in a form that OTLP does not have, or of another protocol.", Value: func(s *ingest.Stats) uint64 { return s.Damaged }},
+		{Name: "busy_total", Help: "Requests refused for lack of room; senders are asked to retry.", Value: func(s *ingest.Stats) uint64 { return s.Refused }},
+		{Name: "too_long_total", Help: "Requests refused as longer than otlp.max_request_bytes.", Value: func(s *ingest.Stats) uint64 { return s.TooLong }},
+		{Name: "damaged_total", Help: "Broken requests, and those in other forms or protocols.", Value: func(s *ingest.Stats) uint64 { return s.Damaged }},
 	}
 }

@@ -41,18 +41,18 @@ func gaugeOf(name, help string, value func(s *Stats, x *Status) float64) metric 
 var metrics = []metric{
 	countOf("sent_probes_total", "Probes that the kernel took.", func(s *Stats) uint64 { return s.Sent }),
 	countOf("sent_bytes_total", "Bytes of their frames.", func(s *Stats) uint64 { return s.SentBytes }),
-	countOf("skipped_starts_total", "Starts that were due as well when one of the same probe was sent late, and were left out.", func(s *Stats) uint64 { return s.Skipped }),
-	countOf("send_errors_total", "Probes that the kernel did not take, as where the link is down. They are not lost in the network.", func(s *Stats) uint64 { return s.SendErrors }),
-	countOf("clock_steps_total", "Times that the clock was set by more than 200 ms, so that the schedule began anew.", func(s *Stats) uint64 { return s.ClockSteps }),
+	countOf("skipped_starts_total", "Overdue starts of probes that were left out.", func(s *Stats) uint64 { return s.Skipped }),
+	countOf("send_errors_total", "Probes that the kernel did not take; they are not lost in the network.", func(s *Stats) uint64 { return s.SendErrors }),
+	countOf("clock_steps_total", "Steps of the clock by more than 200 ms, which restart the schedule.", func(s *Stats) uint64 { return s.ClockSteps }),
 	countOf("received_probes_total", "Probes that came back and were reported.", func(s *Stats) uint64 { return s.Received }),
 	countOf("kernel_dropped_total", "Frames that the kernel dropped because the receive buffer was full.", func(s *Stats) uint64 { return s.KernelDropped }),
-	gaugeOf("lost_probes", "Rounds of probes that did not come, by the schedule of the plan. One that comes late is taken off again, so that this is no counter.", func(s *Stats, _ *Status) float64 { return float64(s.Lost) }),
+	gaugeOf("lost_probes", "Rounds of probes that did not arrive, by the schedule. Late ones are subtracted, so that this is no counter.", func(s *Stats, _ *Status) float64 { return float64(s.Lost) }),
 	countOf("duplicate_probes_total", "Probes that came again.", func(s *Stats) uint64 { return s.Twice }),
 	countOf("old_epoch_probes_total", "Probes of an earlier plan than the one in force.", func(s *Stats) uint64 { return s.OldEpoch }),
-	countOf("unfollowed_probes_total", "Probes that were reported and whose rounds were not counted, because there is no room: max_probes others are, or 256 that the plan does not have.", func(s *Stats) uint64 { return s.Unfollowed }),
+	countOf("unfollowed_probes_total", "Probes reported without a count of rounds, beyond max_probes, or 256 outside of the plan.", func(s *Stats) uint64 { return s.Unfollowed }),
 	countOf("unplanned_probes_total", "Probes that came and that the plan does not have.", func(s *Stats) uint64 { return s.Unplanned }),
-	countOf("implausible_probes_total", "Probes whose round or epoch cannot be by the plan in force; they change no count of rounds.", func(s *Stats) uint64 { return s.Odd }),
-	countOf("unchecked_probes_total", "Probes that came without a checksum of UDP, as from switches that do not keep it right, and without a digest.", func(s *Stats) uint64 { return s.Unchecked }),
+	countOf("implausible_probes_total", "Probes with an impossible round or epoch, which change no count.", func(s *Stats) uint64 { return s.Odd }),
+	countOf("unchecked_probes_total", "Probes without a UDP checksum and without a digest.", func(s *Stats) uint64 { return s.Unchecked }),
 	countOf("shared_node_id_total", "Probes that passed a switch with the agent's own node id.", func(s *Stats) uint64 { return s.SharedID }),
 	gaugeOf("awaited_probes", "Probes of the plan that are to come to this agent.", func(_ *Stats, x *Status) float64 { return float64(x.Loss.Awaited) }),
 	gaugeOf("silent_probes", "Of these, those whose last two rounds did not come, or more.", func(_ *Stats, x *Status) float64 { return float64(x.Loss.Silent) }),
@@ -62,10 +62,10 @@ var metrics = []metric{
 		}
 		return 1
 	}),
-	countOf("limited_probes_total", "Probes to which a switch added nothing, because of the hop limit or the MTU.", func(s *Stats) uint64 { return s.Limited }),
+	countOf("limited_probes_total", "Probes to which a switch added nothing, by hop limit or MTU.", func(s *Stats) uint64 { return s.Limited }),
 	countOf("report_datagrams_total", "Datagrams of reports that the kernel took.", func(s *Stats) uint64 { return s.Datagrams }),
 	countOf("report_errors_total", "Datagrams of reports that could not be sent.", func(s *Stats) uint64 { return s.ReportErrors }),
-	countOf("status_connections_closed_total", "Connections to status.listen that asked nothing and were closed to make room for others.", func(s *Stats) uint64 { return s.StatusClosed }),
+	countOf("status_connections_closed_total", "Silent connections to status.listen, closed to make room.", func(s *Stats) uint64 { return s.StatusClosed }),
 	countOf("status_requests_refused_total", "Requests to status.listen that were sent back, because all connections were being answered.", func(s *Stats) uint64 { return s.StatusBusy }),
 	countOf("plans_accepted_total", "Plans that were put in force, or were already.", func(s *Stats) uint64 { return s.Accepted }),
 	countOf("plans_refused_total", "Plans that were refused.", func(s *Stats) uint64 { return s.Refused }),
@@ -84,7 +84,7 @@ var metrics = []metric{
 var (
 	malformedFrames = Metric{Name: "hopscope_agent_malformed_frames_total", Help: "Frames that came and were no probe that can be reported, by reason.", Labels: []string{"reason"}, Kind: counter}
 	startDelay      = Metric{Name: "hopscope_agent_start_delay_seconds", Help: "Between the time of a start and its sending.", Kind: histogram}
-	transitTime     = Metric{Name: "hopscope_agent_transit_seconds", Help: "Between the sending of a probe, by its sender's clock, and its receipt by the kernel here.", Kind: histogram}
+	transitTime     = Metric{Name: "hopscope_agent_transit_seconds", Help: "Time from sending, by the sender's clock, to receipt by the kernel.", Kind: histogram}
 )
 
 // stampMetric is a number of a session of STAMP.
@@ -100,23 +100,23 @@ func ofSession(name, help, kind string, value func(s *stampStatus) float64) stam
 var stampMetrics = []stampMetric{
 	ofSession("sent_total", "Requests of a session of STAMP that the kernel took.", counter, func(s *stampStatus) float64 { return float64(s.Sent) }),
 	ofSession("send_errors_total", "Requests that the kernel did not take. They are not lost in the network.", counter, func(s *stampStatus) float64 { return float64(s.Failed) }),
-	ofSession("kernel_dropped_total", "Answers that the kernel dropped because the receive buffer was full. They count as lost, and are no loss of the network.", counter, func(s *stampStatus) float64 { return float64(s.Dropped) }),
+	ofSession("kernel_dropped_total", "Answers dropped by a full receive buffer; they count as lost, and are no loss of the network.", counter, func(s *stampStatus) float64 { return float64(s.Dropped) }),
 	ofSession("received_total", "Requests whose answer came, in time or late.", counter, func(s *stampStatus) float64 { return float64(s.Received) }),
-	ofSession("lost", "Requests without an answer within stamp.timeout. One that comes late is taken off again, so that this is no counter.", gauge, func(s *stampStatus) float64 { return float64(s.Lost) }),
-	ofSession("lost_out", "Of these, requests that did not come to the reflector, as far as its own numbers say so.", gauge, func(s *stampStatus) float64 { return float64(s.Forward) }),
+	ofSession("lost", "Requests without an answer within stamp.timeout. Late ones are subtracted, so that this is no counter.", gauge, func(s *stampStatus) float64 { return float64(s.Lost) }),
+	ofSession("lost_out", "Of these, requests that did not reach the reflector, by its numbers.", gauge, func(s *stampStatus) float64 { return float64(s.Forward) }),
 	ofSession("lost_home", "Of these, answers that did not come back.", gauge, func(s *stampStatus) float64 { return float64(s.Back) }),
 	ofSession("late_total", "Answers that came after stamp.timeout.", counter, func(s *stampStatus) float64 { return float64(s.Late) }),
 	ofSession("duplicates_total", "Answers that came again.", counter, func(s *stampStatus) float64 { return float64(s.Twice) }),
 	ofSession("reordered_total", "Answers that came behind those of later requests.", counter, func(s *stampStatus) float64 { return float64(s.Reordered) }),
-	ofSession("remarked_total", "Requests that came to the reflector with another DSCP than they were sent with (stamp.class_of_service).", counter, func(s *stampStatus) float64 { return float64(s.Remarked) }),
-	ofSession("silent", "1 while the last two requests of the session were lost, or more, or the kernel did not take them, or there is no socket to send from.", gauge, func(s *stampStatus) float64 {
+	ofSession("remarked_total", "Requests received by the reflector with another DSCP (stamp.class_of_service).", counter, func(s *stampStatus) float64 { return float64(s.Remarked) }),
+	ofSession("silent", "1 while the last two requests were lost or not taken by the kernel, or without a socket.", gauge, func(s *stampStatus) float64 {
 		if s.Silent {
 			return 1
 		}
 		return 0
 	}),
-	ofSession("way", "Number of the way of a session with a port, by the routers on it, from 1; it rises when the way is another one, as where a switch hashes otherwise. 0 while it is not known.", gauge, func(s *stampStatus) float64 { return float64(s.Way.Epoch) }),
-	ofSession("clock_error_seconds", "What one-way delays may be off by, by the accounts of both clocks; 0 where one of them follows no other, and there are none.", gauge, func(s *stampStatus) float64 { return s.ClockError.Seconds() }),
+	ofSession("way", "Number of the way of a session with a port, from 1; it rises when the routers change. 0 is unknown.", gauge, func(s *stampStatus) float64 { return float64(s.Way.Epoch) }),
+	ofSession("clock_error_seconds", "Error of one-way delays by the accounts of both clocks; 0 without synchronised clocks.", gauge, func(s *stampStatus) float64 { return s.ClockError.Seconds() }),
 }
 
 // Those of STAMP with more labels, and of the reflector.
@@ -129,7 +129,7 @@ var (
 		"(no request under way is like that), bad-tlv (extensions that do not fit, or padding that was changed), bad-time.", Labels: []string{"session", "reason"}, Kind: counter}
 	stampAnswered = Metric{Name: "hopscope_agent_stamp_answers_total", Help: "Answers of the reflector that the kernel took.", Kind: counter}
 	stampUnsent   = Metric{Name: "hopscope_agent_stamp_answer_errors_total", Help: "Answers of the reflector that the kernel did not take.", Kind: counter}
-	stampDropped  = Metric{Name: "hopscope_agent_stamp_requests_dropped_total", Help: "Requests to the reflector that the kernel dropped because the receive buffer was full.", Kind: counter}
+	stampDropped  = Metric{Name: "hopscope_agent_stamp_requests_dropped_total", Help: "Requests to the reflector dropped by a full receive buffer.", Kind: counter}
 	stampRefused  = Metric{Name: "hopscope_agent_stamp_refused_total", Help: "Packets that the reflector did not answer, by reason.", Labels: []string{"reason"}, Kind: counter}
 	stampOpen     = Metric{Name: "hopscope_agent_stamp_reflected_sessions", Help: "Sessions that the reflector remembers.", Kind: gauge}
 )

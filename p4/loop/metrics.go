@@ -58,18 +58,18 @@ var Metrics = []Metric{
 	ofRounds("rounds_total", "Rounds of probes whose fate agents reported.", true, func(r *roundsStatus) float64 { return float64(r.Sent) }),
 	ofRounds("rounds_lost_total", "Those of them that got lost.", true, func(r *roundsStatus) float64 { return float64(r.Lost) }),
 	ofRounds("rounds_refused_total", "Answers of agents about rounds that cannot be, and were refused, whole.", true, func(r *roundsStatus) float64 { return float64(r.Refused) }),
-	ofRounds("rounds_begun_anew_total", "Times that the rounds of a probe could not be followed further, as after a change of plan; what was not known by then stays unknown.", true, func(r *roundsStatus) float64 { return float64(r.Declined) }),
-	ofRounds("rounds_unsent_total", "Rounds that the agents' own ports did not take. They are not lost in the network, and accuse no link.", true, func(r *roundsStatus) float64 { return float64(r.Unsent) }),
+	ofRounds("rounds_begun_anew_total", "Restarts of the count of a probe's rounds, as after a change of plan; unknown ones stay unknown.", true, func(r *roundsStatus) float64 { return float64(r.Declined) }),
+	ofRounds("rounds_unsent_total", "Rounds that the agents' own ports did not take; they accuse no link.", true, func(r *roundsStatus) float64 { return float64(r.Unsent) }),
 	ofRounds("agents_unable", "Agents whose ports did not take some rounds since they were asked before.", false, func(r *roundsStatus) float64 { return float64(r.Unable) }),
 	ofRounds("rounds_agents", "Agents that reported rounds when they were asked last.", false, func(r *roundsStatus) float64 { return float64(r.Agents) }),
 	ofRounds("rounds_probes", "Probes whose rounds could be followed then.", false, func(r *roundsStatus) float64 { return float64(r.Probes) }),
-	gauge("behind_probes", "Probes of the base plan that are still to change, after a change of the network.", func(s *Status) float64 { return float64(s.Behind) }),
+	gauge("behind_probes", "Probes still to change after a change of the network.", func(s *Status) float64 { return float64(s.Behind) }),
 	gauge("epoch", "Epoch of the plan that devices are to have.", func(s *Status) float64 { return float64(s.Epoch) }),
 	gauge("epoch_in_force", "Epoch of the last plan that all devices had that are up.", func(s *Status) float64 { return float64(s.InForce) }),
 	gauge("probes", "Probes of the plan.", func(s *Status) float64 { return float64(s.Probes) }),
 	gauge("detailed_probes", "Those of them that look closer.", func(s *Status) float64 { return float64(s.Detailed) }),
 	gauge("suspects", "Directions of links that are suspicious.", func(s *Status) float64 { return float64(len(s.Suspects)) }),
-	gauge("left_out_links", "Suspicious ones that get no closer look, for the budget or the cap on changes, or because no probe passes them.", func(s *Status) float64 {
+	gauge("left_out_links", "Suspicious links without a closer look, by budget, by the cap on changes, or without a probe.", func(s *Status) float64 {
 		return float64(len(s.Stats.LeftOut) + len(s.Stats.NoProbe))
 	}),
 	gauge("paused", "1 while it is paused, else 0.", func(s *Status) float64 { return truth(s.Paused) }),
@@ -78,7 +78,7 @@ var Metrics = []Metric{
 	gauge("stood_down", "1 after another controller has taken over, else 0.", func(s *Status) float64 { return truth(s.Phase == control.Deposed) }),
 	gauge("journal_failing", "1 while the journal cannot be written, and nothing is pushed, else 0.", func(s *Status) float64 { return truth(s.Loop.Journal != "") }),
 	gauge("planning_seconds", "Time that the last cycle took to decide.", func(s *Status) float64 { return s.Loop.Planning.Seconds() }),
-	gauge("changeover_seconds", "Time of the last change-over, from its beginning until all devices that are up had the plan; 0 while it lasts.", func(s *Status) float64 {
+	gauge("changeover_seconds", "Time of the last change-over until all devices that are up had the plan; 0 while it lasts.", func(s *Status) float64 {
 		if s.Loop.Acked == 0 {
 			return 0
 		}

@@ -17,7 +17,7 @@ type Config struct {
 	Org           string `yaml:"org" doc:"Organisation, by name. Empty for InfluxDB 1.8."`
 	Bucket        string `yaml:"bucket" doc:"Bucket, by name. For InfluxDB 1.8: database/retention-policy."`
 	TokenFile     string `yaml:"token_file" doc:"File with the token, or user:password for InfluxDB 1.8. White space around it is ignored."`
-	TokenEnv      string `yaml:"token_env" doc:"Name of the environment variable that holds the token, instead of token_file."`
+	TokenEnv      string `yaml:"token_env" doc:"Environment variable with the token, instead of token_file."`
 	peer.TLS      `yaml:",inline" shared:"TLS"`
 	Timeout       time.Duration `yaml:"timeout" doc:"Longest wait for the answer to one request." range:"100ms..10m"`
 	BatchPoints   int           `yaml:"batch_points" doc:"Most points sent in one request." range:"1..100000"`

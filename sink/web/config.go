@@ -24,7 +24,7 @@ type Config struct {
 	TLSCertFile    string   `yaml:"tls_cert_file" doc:"PEM file with the server's certificate chain. Empty serves plain HTTP."`
 	TLSKeyFile     string   `yaml:"tls_key_file" doc:"PEM file with the key of the certificate."`
 	AllowedHosts   []string `yaml:"allowed_hosts" doc:"Host names of the page without a token, beside localhost and IP addresses."`
-	Topology       string   `yaml:"topology" doc:"Network on the map: a file or a generator, as for hopscope plan. Numeric names are node ids; other nodes count from 0 in file order. Empty takes pint.topology, or else the links of flows."`
+	Topology       string   `yaml:"topology" doc:"Network on the map, in the form of pint.topology. Empty takes that, or else the links of flows."`
 	HistoryWindows int      `yaml:"history_windows" doc:"Windows on the page: 180 are 15 minutes of 5 s windows." range:"10..2880"`
 	MaxHops        int      `yaml:"max_hops" doc:"Hops on the page, of 40 bytes a window; as many interfaces with counters, of 696 bytes, and paths of probes, of 728 bytes." range:"16..65536"`
 	MaxFlows       int      `yaml:"max_flows" doc:"Flows on the page, of 12 bytes a window and 16 more a hop." range:"16..16384"`
@@ -35,7 +35,7 @@ type Config struct {
 	BasePath       string   `yaml:"base_path" doc:"Path below which a reverse proxy serves the page, such as /hopscope; the proxy may pass it on or remove it. Empty is the root."`
 	Control        string   `yaml:"control" doc:"admin.listen of a hopscope control on this machine that operators command from the page: http://HOST:PORT or unix:PATH."`
 
-	ShutdownTimeout time.Duration `yaml:"shutdown_timeout" doc:"How long requests may take to end after the order to stop." range:"100ms..1m"`
+	ShutdownTimeout time.Duration `yaml:"shutdown_timeout" doc:"Longest time for requests to end at a stop." range:"100ms..1m"`
 	Access          access.Config `yaml:"access" doc:"Roles of clients on the page and its API, by their logins."`
 }
 

@@ -191,9 +191,9 @@ var (
 	metricReady     = metrics.Metric{Name: "hopscope_console_ready", Help: "1 when the page shows what the fleet has published."}
 	metricLastEnd   = metrics.Metric{Name: "hopscope_console_last_window_end_seconds", Help: "End of the newest window that is whole, since 1970."}
 	metricMembers   = metrics.Metric{Name: "hopscope_console_members", Help: "Members of the fleet: alive, missing, dead or left.", Labels: []string{"role", "state"}}
-	metricLeftOut   = metrics.NewGauge("hopscope_left_out", "What a limit of the page's settings left out since the start, by the setting to raise, in the units that the page says in a sentence.", "setting")
+	metricLeftOut   = metrics.NewGauge("hopscope_left_out", "What limits of the page left out since the start, by the setting to raise, in the units of the page.", "setting")
 	metricReports   = metrics.Metric{Name: "hopscope_console_fleet_reports",
-		Help: "Where the reports of the whole fleet are, over all runs: received = stored + in_flight + dropped.", Labels: []string{"sink", "part", "stage"}}
+		Help: "Ledger of the fleet over all runs: received = stored + in_flight + dropped.", Labels: []string{"sink", "part", "stage"}}
 
 	Metrics = []metrics.Metric{
 		metricRecords, metricRefused, metricWindows, metricRevisions, metricFindings, metricGaps, metricBehind, metricReady, metricLastEnd,

@@ -90,7 +90,7 @@ var defaultPathConfig = PathConfig{PathGroup: 5, PathStable: 3, PathFlaps: 4}
 // DropConfig are the settings of the detector of drops.
 type DropConfig struct {
 	DropsSevere int     `yaml:"drops_severe" doc:"Drop reports of a node and reason in a window that are critical." range:"1..1000000000"`
-	DropsShare  float64 `yaml:"drops_share" doc:"Share of a node's packets whose drops for one reason in a window are critical, by the evidence of losses; 1 for none. Packets are drop reports and hop records: a node that samples hops alone needs another share." range:"0..1"`
+	DropsShare  float64 `yaml:"drops_share" doc:"Share of a node's packets (drop reports and hop records) whose drops for one reason in a window are critical; 1 for none. A node that samples hops alone needs another share." range:"0..1"`
 }
 
 var defaultDropConfig = DropConfig{DropsSevere: 1000, DropsShare: .05}

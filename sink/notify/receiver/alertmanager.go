@@ -19,7 +19,7 @@ import (
 type Alertmanager struct {
 	URL              string   `yaml:"url" doc:"Address of the Alertmanager, http or https, with a path prefix if needed, without /api/v2/alerts."`
 	TokenFile        string   `yaml:"token_file" doc:"File with a token, sent as Authorization: Bearer. White space around it is ignored."`
-	TokenEnv         string   `yaml:"token_env" doc:"Name of the environment variable that holds the token, instead of token_file."`
+	TokenEnv         string   `yaml:"token_env" doc:"Environment variable with the token, instead of token_file."`
 	Labels           []string `yaml:"labels" doc:"Further labels of all alerts, as name=value."`
 	Page             string   `yaml:"page" doc:"Address of the page, as the link of alerts. Empty gives no link."`
 	Heartbeats       bool     `yaml:"heartbeats" doc:"Send the signs of life, as an alert hopscope-heartbeat that always fires."`

@@ -20,7 +20,7 @@ type Webhook struct {
 	URLFile      string   `yaml:"url_file" doc:"File with the address, instead of url, where the address itself is the permission to post."`
 	URLEnv       string   `yaml:"url_env" doc:"Name of the environment variable that holds the address, instead of url."`
 	TokenFile    string   `yaml:"token_file" doc:"File with a token, sent as Authorization: Bearer. White space around it is ignored."`
-	TokenEnv     string   `yaml:"token_env" doc:"Name of the environment variable that holds the token, instead of token_file."`
+	TokenEnv     string   `yaml:"token_env" doc:"Environment variable with the token, instead of token_file."`
 	Headers      []string `yaml:"headers" doc:"Further headers, as Name: value. Secrets belong into header_files or header_env."`
 	HeaderFiles  []string `yaml:"header_files" doc:"Further headers whose values are in files, as Name: FILE."`
 	HeaderEnv    []string `yaml:"header_env" doc:"Further headers whose values are in environment variables, as Name: VARIABLE."`

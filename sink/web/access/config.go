@@ -25,12 +25,12 @@ type Config struct {
 	GroupsHeader   string        `yaml:"groups_header" doc:"Header in which they name the groups of the user, separated by commas, such as X-Forwarded-Groups."`
 	Members        `yaml:""`     // of both kinds of logins
 	AllowedOrigins []string      `yaml:"allowed_origins" doc:"Origins of other pages, such as https://wiki.example, whose scripts may use the API with a bearer token (CORS)."`
-	SessionIdle    time.Duration `yaml:"session_idle" doc:"A session of a browser ends when it is not used for this time." range:"1m..720h"`
-	SessionLife    time.Duration `yaml:"session_lifetime" doc:"A session of a browser ends this time after its login." range:"1m..8760h"`
-	MaxSessions    int           `yaml:"max_sessions" doc:"Sessions that are open at a time. For one more, that which was not used for longest ends." range:"1..65536"`
-	MaxTokens      int           `yaml:"max_tokens" doc:"Tokens by role that there can be. Further ones are refused." range:"1..4096"`
+	SessionIdle    time.Duration `yaml:"session_idle" doc:"Time without use after which a session ends." range:"1m..720h"`
+	SessionLife    time.Duration `yaml:"session_lifetime" doc:"Time from its login after which a session ends." range:"1m..8760h"`
+	MaxSessions    int           `yaml:"max_sessions" doc:"Most open sessions; for one more, the least recently used ends." range:"1..65536"`
+	MaxTokens      int           `yaml:"max_tokens" doc:"Most tokens by role; further ones are refused." range:"1..4096"`
 	OIDC           OIDC          `yaml:"oidc" doc:"Login by OpenID Connect."`
-	ChangesBytes   int64         `yaml:"changes_bytes" doc:"Size of the log of changes on disk, in two files. The older one makes room." range:"65536..1073741824"`
+	ChangesBytes   int64         `yaml:"changes_bytes" doc:"Size of the log of changes on disk, in two files; the older one makes room." range:"65536..1073741824"`
 }
 
 // SetDefaults makes c the default settings, which change nothing of a page with one token or none.
