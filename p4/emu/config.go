@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/p4/emu/sim"
 	"github.com/hopscope/hopscope/p4/probe"
 )
 
@@ -206,7 +207,7 @@ func (c *Config) Validate() error {
 	if err := c.checkPlan(); err != nil {
 		errs = append(errs, err)
 	}
-	if err := checkRanges(c); err != nil {
+	if err := sim.CheckRanges(c); err != nil {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

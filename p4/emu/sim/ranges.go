@@ -1,4 +1,4 @@
-package emu
+package sim
 
 import (
 	"cmp"
@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-// checkRanges holds the fields of a configuration against their ranges, for callers that make one without a file of settings.
-func checkRanges(c *Config) error {
+// CheckRanges holds the fields of the struct that config points to against the ranges in their tags, for callers that make one without
+// a file of settings.
+func CheckRanges(config any) error {
 	var errs []error
-	v := reflect.ValueOf(c).Elem()
+	v := reflect.ValueOf(config).Elem()
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		low, high, ok := strings.Cut(f.Tag.Get("range"), "..")
