@@ -29,6 +29,7 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 // certificates writes an authority, and certificates with their keys for names, into a directory.
@@ -238,7 +239,16 @@ func TestControl(t *testing.T) {
 	if _, status := ask("approve"); status != exitFailed {
 		t.Errorf("approve without a plan that waits: status %d", status)
 	}
-	ask("resume")
+	// The page of a collector has the same state and commands, by web.control.
+	if v := pageState(t, admin); !v.Paused || v.InForce != s.InForce || v.Back == 0 || v.Phase != "steady" || v.Waiting != 0 {
+		t.Errorf("the page is told %+v of a pause", v)
+	}
+	if err := commandOf(admin)(t.Context(), "approve", 0, "alice"); err == nil || err.Error() != "no plan waits" {
+		t.Errorf("the page's approve without a plan that waits: %v", err)
+	}
+	if err := commandOf(admin)(t.Context(), "resume", 0, "alice"); err != nil || pageState(t, admin).Paused {
+		t.Errorf("the page's resume: %v", err)
+	}
 	last := until("well again", func(s *loop.Status, status int) bool {
 		return status == 0 && s.InForce == s.Epoch && s.Epoch > 2 && s.Detailed == 0
 	})
@@ -249,6 +259,9 @@ func TestControl(t *testing.T) {
 	stop()
 	if _, status := ask("status"); status != exitFailed {
 		t.Errorf("of a control that has ended: status %d", status)
+	}
+	if _, err := stateOf(admin)(t.Context()); err == nil || !strings.Contains(err.Error(), "web.control") {
+		t.Errorf("the page is told of a control that has ended: %v", err)
 	}
 	stop = life()
 	until("second life", func(s *loop.Status, status int) bool {
@@ -270,6 +283,16 @@ func TestControl(t *testing.T) {
 		}
 		p.mu.Unlock()
 	}
+}
+
+// pageState is the state of a control as the page of a collector asks for it.
+func pageState(t *testing.T, at string) ask.ControlState {
+	t.Helper()
+	s, err := stateOf(at)(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // TestControlSettings: what is wrong with settings is said all at once, before anything runs, with status 64.

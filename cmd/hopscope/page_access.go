@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/sink/web"
 	"github.com/hopscope/hopscope/sink/web/ask"
 )
@@ -36,7 +38,7 @@ func commandOf(at string) ask.Command {
 		}
 		body, err := loop.AskAdminAs(ctx, at, http.MethodPost, path, author)
 		if errors.Is(err, loop.ErrNoAnswer) {
-			return fmt.Errorf("no control answers at %s, which web.control names", at)
+			return noControlAt(at)
 		}
 		if err != nil {
 			return err
@@ -50,6 +52,71 @@ func commandOf(at string) ask.Command {
 		}
 		return nil
 	}
+}
+
+// controlPatience is how long pages wait for the state of a control.
+const controlPatience = 2 * time.Second
+
+// stateOf returns the function by which the page asks the control of probes at an address for its state; nil for none.
+func stateOf(at string) ask.AskControl {
+	if at == "" {
+		return nil
+	}
+	return func(ctx context.Context) (out ask.ControlState, err error) {
+		ctx, cancel := context.WithTimeout(ctx, controlPatience)
+		defer cancel()
+		body, err := loop.AskAdmin(ctx, at, http.MethodGet, "/status")
+		if errors.Is(err, loop.ErrNoAnswer) {
+			return out, noControlAt(at)
+		}
+		if err != nil {
+			return out, err
+		}
+		var s loop.Status
+		if err := json.Unmarshal(body, &s); err != nil {
+			return out, fmt.Errorf("%s does not answer as a control does: %w", at, err)
+		}
+		return controlState(&s), nil
+	}
+}
+
+func noControlAt(at string) error {
+	return fmt.Errorf("no control answers at %s, which web.control names", at)
+}
+
+// controlState is the state of a control as the page shows it.
+func controlState(s *loop.Status) ask.ControlState {
+	out := ask.ControlState{Phase: printable(string(s.Phase), false), Why: printable(s.Why, false), Epoch: s.Epoch, InForce: s.InForce, Back: s.Before, Paused: s.Paused, DryRun: s.DryRun}
+	if s.Epoch != s.InForce {
+		out.Back = s.InForce // the one under way is unwanted
+	}
+	if s.Standby != nil {
+		out.StandsBy = "this control stands by: " + printable(s.Standby.Why, false)
+	}
+	if p := s.Pending; p != nil {
+		out.Waiting, out.WaitsWhy = p.Epoch, printable(p.Why, false)
+	}
+	out.Loads = deviceNames(s.Devices, func(d *control.DeviceStatus) bool { return d.Awaits })
+	out.Failed = deviceNames(s.Devices, func(d *control.DeviceStatus) bool { return d.Device.Kind == control.Switch && d.State == "failed" })
+	return out
+}
+
+// deviceNames names the first of some devices, and says how many there are beyond.
+func deviceNames(list []control.DeviceStatus, which func(*control.DeviceStatus) bool) (out []string) {
+	const most = 20
+	n := 0
+	for i := range list {
+		if !which(&list[i]) {
+			continue
+		}
+		if n++; n <= most {
+			out = append(out, printable(list[i].Device.String(), false))
+		}
+	}
+	if n > most {
+		out = append(out, fmt.Sprintf("%d more", n-most))
+	}
+	return out
 }
 
 // pageMetric is a metric of the page, with its value.

@@ -145,7 +145,7 @@ func (r *running) notes() []string {
 // page left out.
 func openPage(cfg web.Config, deps web.Deps, network *atlas.Map, registry *prometheus.Registry, unready, notes func() []string) (page *web.Server, err error) {
 	deps.Map = func() *atlas.Map { return network }
-	deps.Command = commandOf(cfg.Control)
+	deps.Command, deps.Control = commandOf(cfg.Control), stateOf(cfg.Control)
 	deps.Metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	deps.Health = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	deps.Ready = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

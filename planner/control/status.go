@@ -71,7 +71,7 @@ func (c *Controller) Status() Status {
 }
 
 func (c *Controller) deviceStatus(d *device) DeviceStatus {
-	s := DeviceStatus{Device: d.Device, Epoch: d.inForce, Entries: len(d.have), Waits: d.waits.String(), Why: d.failed}
+	s := DeviceStatus{Device: d.Device, Epoch: d.inForce, Entries: len(d.have), Waits: d.waits.String(), Why: d.failed, Awaits: c.cfg.Approve && d.awaits() && !d.approved}
 	behind := d.Kind == Switch && !d.clean || d.Kind == Agent && c.target != nil && d.inForce != c.target.Epoch
 	switch {
 	case !d.up && d.program != "":

@@ -182,11 +182,12 @@ type Status struct {
 // DeviceStatus is the controller's view of a device.
 type DeviceStatus struct {
 	Device  Device `json:"device"`
-	State   string `json:"state"`             // down, unknown, behind, ready, silent, failed
-	Epoch   uint32 `json:"epoch,omitempty"`   // agents: known to be in force
-	Entries int    `json:"entries,omitempty"` // switches: that it holds
-	Waits   string `json:"waits,omitempty"`   // for what
-	Why     string `json:"why,omitempty"`     // the last error
+	State   string `json:"state"`                     // down, unknown, behind, ready, silent, failed
+	Epoch   uint32 `json:"epoch,omitempty"`           // agents: known to be in force
+	Entries int    `json:"entries,omitempty"`         // switches: that it holds
+	Waits   string `json:"waits,omitempty"`           // for what
+	Why     string `json:"why,omitempty"`             // the last error
+	Awaits  bool   `json:"awaits_approval,omitempty"` // switches: the load of its program does
 }
 
 // Counts holds counts over the life of the controller.

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -93,29 +92,6 @@ func shorten(s string) string {
 		return strings.ToValidUTF8(s[:most], "") + "…"
 	}
 	return s
-}
-
-// intParam reads a number between min and max from the query, or def where the query has none.
-func intParam(q url.Values, name string, def, min, max int64) (int64, error) {
-	t := q.Get(name)
-	if t == "" {
-		return def, nil
-	}
-	n, err := strconv.ParseInt(t, 10, 64)
-	if err != nil || n < min || n > max {
-		return 0, fmt.Errorf("%s: %.40q is outside %d..%d", name, t, min, max)
-	}
-	return n, nil
-}
-
-// pageParams reads limit and offset.
-func pageParams(q url.Values) (offset, limit int, err error) {
-	l, err := intParam(q, "limit", 20, 1, 200)
-	if err != nil {
-		return 0, 0, err
-	}
-	o, err := intParam(q, "offset", 0, 0, 1<<31)
-	return int(o), int(l), err
 }
 
 func metricParam(q url.Values, name string, def metric) (metric, error) {
@@ -249,9 +225,9 @@ func (s *Server) windowEvent() windowEvent {
 
 func (s *Server) serveExporters(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	offset, limit, err := pageParams(q)
+	p, err := ask.ReadPage(q, ask.ExporterColumns)
 	if refuse(w, err) {
 		return
 	}
-	s.answer(w, s.history.listExporters(names.NewSearch(q.Get("q")), s.names(), s.findings.silentExporters(), offset, limit))
+	s.answer(w, s.history.listExporters(names.NewSearch(q.Get("q")), s.names(), s.findings.silentExporters(), p))
 }

@@ -16,11 +16,11 @@ import (
 // serveFlows lists flows, the busiest of the recent windows first; q= keeps those that the text finds.
 func (s *Server) serveFlows(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	offset, limit, err := pageParams(q)
+	p, err := ask.ReadPage(q, ask.FlowColumns)
 	if refuse(w, err) {
 		return
 	}
-	rows, total := s.history.listFlows(names.NewSearch(q.Get("q")), s.names(), offset, limit)
+	rows, total := s.history.listFlows(names.NewSearch(q.Get("q")), s.names(), p)
 	var keys []decode.FlowKey
 	for i := range rows {
 		keys = append(keys, rows[i].key)
@@ -40,13 +40,12 @@ type flowList struct {
 	Flows         []flowRow `json:"flows"`
 }
 
-func (h *history) listFlows(filter names.Search, n *names.Names, offset, limit int) ([]flowRow, int) {
+func (h *history) listFlows(filter names.Search, n *names.Names, p ask.Page) ([]flowRow, int) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	type entry struct {
-		f       *flowSeries
-		name    string
-		packets float64
+		f *flowSeries
+		ask.FlowPlace
 	}
 	var list []entry
 	for _, f := range h.flows.all {
@@ -54,15 +53,16 @@ func (h *history) listFlows(filter names.Search, n *names.Names, offset, limit i
 			continue
 		}
 		if filter.Flow(&f.key, n).Found() || slices.ContainsFunc(f.current(), func(p position) bool { return filter.Passes(p.hop, n) }) {
-			list = append(list, entry{f, f.key.String(), h.recentPackets(f)})
+			list = append(list, entry{f, ask.FlowPlace{Key: f.key.String(), Packets: h.recentPackets(f), Changes: f.changes, Latency: h.slowest(f)}})
 		}
 	}
 	slices.SortFunc(list, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(b.packets, a.packets), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(b.Packets, a.Packets), cmp.Compare(a.Key, b.Key))
 	})
+	ask.Sort(list, ask.FlowColumns, func(e *entry) *ask.FlowPlace { return &e.FlowPlace }, p)
 	rows := []flowRow{}
-	for _, e := range list[min(offset, len(list)):min(offset+limit, len(list))] {
-		rows = append(rows, h.flowRow(e.f, e.packets))
+	for _, e := range ask.Cut(list, p) {
+		rows = append(rows, h.flowRow(e.f, e.Packets))
 	}
 	return rows, len(list)
 }
@@ -166,7 +166,7 @@ func (s *Server) serveFlow(w http.ResponseWriter, r *http.Request) {
 }
 
 // listExporters lists the silent ones first, then those that lose most, then by name.
-func (h *history) listExporters(filter names.Search, n *names.Names, silent map[inference.ExporterKey]bool, offset, limit int) ask.ExporterList {
+func (h *history) listExporters(filter names.Search, n *names.Names, silent map[inference.ExporterKey]bool, p ask.Page) ask.ExporterList {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	type entry struct {
@@ -202,9 +202,9 @@ func (h *history) listExporters(filter names.Search, n *names.Names, silent map[
 		return cmp.Or(cmp.Compare(lossRatio(&b.row), lossRatio(&a.row)), cmp.Compare(a.e.Node, b.e.Node),
 			cmp.Compare(a.row.Node, b.row.Node), a.e.ExporterKey.Compare(b.e.ExporterKey))
 	})
-	total := len(list)
+	ask.Sort(list, ask.ExporterColumns, func(e *entry) *ask.ExporterRow { return &e.row }, p)
 	rows := []ask.ExporterRow{}
-	for _, x := range list[min(offset, total):min(offset+limit, total)] {
+	for _, x := range ask.Cut(list, p) {
 		for n := h.oldest(); n <= h.newest; n++ {
 			v := ask.Absent
 			if c := &x.e.cells[h.slot(n)]; c.seen {
@@ -214,7 +214,7 @@ func (h *history) listExporters(filter names.Search, n *names.Names, silent map[
 		}
 		rows = append(rows, x.row)
 	}
-	return ask.ExporterList{Total: total, RecentWindows: recentWindows, IdleWindows: idleWindows, Exporters: rows, Nameless: h.listNameless()}
+	return ask.ExporterList{Total: len(list), RecentWindows: recentWindows, IdleWindows: idleWindows, Exporters: rows, Nameless: h.listNameless()}
 }
 
 // lossRatio is lost / (reports + lost) in the recent windows.

@@ -30,7 +30,7 @@ func (s *Server) serveWindows(w http.ResponseWriter, r *http.Request) {
 	if refuse(w, err) {
 		return
 	}
-	since, err := intParam(q, "since", -1, -1, math.MaxInt64)
+	since, err := ask.IntParam(q, "since", -1, -1, math.MaxInt64)
 	if refuse(w, err) {
 		return
 	}
@@ -152,11 +152,11 @@ func (h *history) sortedHops() []*hopSeries {
 	return list
 }
 
-// serveHops lists hops, the worst of a metric in the recent windows first (sort=METRIC), or by name (sort=node); q= keeps
-// those that the text finds.
+// serveHops lists hops, the worst of a metric in the recent windows first (sort=METRIC), or by name (sort=node), or the other way
+// around (order=); q= keeps those that the text finds.
 func (s *Server) serveHops(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	offset, limit, err := pageParams(q)
+	p, err := ask.ReadPage[ask.HopRow](q, nil)
 	byName := q.Get("sort") == "node"
 	if byName {
 		q.Del("sort")
@@ -167,31 +167,26 @@ func (s *Server) serveHops(w http.ResponseWriter, r *http.Request) {
 	}
 	filter, called := names.NewSearch(q.Get("q")), s.names()
 	if s.servePast(w, r, func(ctx context.Context, t ask.Span) (any, error) {
-		return s.deps.Past.Hops(ctx, t, metricNames[m], byName, func(k inference.HopKey) bool { return filter.Hop(k, called).Found() }, offset, limit)
+		return s.deps.Past.Hops(ctx, t, metricNames[m], byName, func(k inference.HopKey) bool { return filter.Hop(k, called).Found() }, p)
 	}) {
 		return
 	}
-	rows, total := s.history.listHops(filter, called, m, byName, offset, limit)
+	rows, total := s.history.listHops(filter, called, m, byName, p)
 	s.answer(w, ask.HopList{Sort: metricNames[m], Total: total, RecentWindows: recentWindows, Hops: rows})
 }
 
-func (h *history) listHops(filter names.Search, n *names.Names, m metric, byName bool, offset, limit int) ([]ask.HopRow, int) {
+func (h *history) listHops(filter names.Search, n *names.Names, m metric, byName bool, p ask.Page) ([]ask.HopRow, int) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	list := slices.DeleteFunc(h.sortedHops(), func(s *hopSeries) bool { return !filter.Hop(s.HopKey, n).Found() })
-	if !byName {
-		worst := make(map[*hopSeries]float32, len(list))
-		for _, s := range list {
-			w := h.worst(s, m)
-			if w != w {
-				w = -1 // below everything that was reported
-			}
-			worst[s] = w
-		}
-		slices.SortStableFunc(list, func(a, b *hopSeries) int { return cmp.Compare(worst[b], worst[a]) })
+	switch {
+	case !byName:
+		ask.SortBy(list, func(s **hopSeries) float64 { return float64(h.worst(*s, m)) }, p.Ascends(false))
+	case !p.Ascends(true):
+		slices.Reverse(list)
 	}
 	rows := []ask.HopRow{}
-	for _, s := range list[min(offset, len(list)):min(offset+limit, len(list))] {
+	for _, s := range ask.Cut(list, p) {
 		rows = append(rows, h.hopRow(s, m))
 	}
 	return rows, len(list)

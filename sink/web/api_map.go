@@ -152,8 +152,8 @@ type mapProbeList struct {
 // serveMapProbes answers the probes of the plan in force.
 func (s *Server) serveMapProbes(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	limit, err := intParam(q, "limit", mapProbes, 1, maxMapProbes)
-	offset, oerr := intParam(q, "offset", 0, 0, 1<<31)
+	limit, err := ask.IntParam(q, "limit", mapProbes, 1, maxMapProbes)
+	offset, oerr := ask.IntParam(q, "offset", 0, 0, 1<<31)
 	if refuse(w, cmp.Or(err, oerr)) {
 		return
 	}

@@ -82,7 +82,7 @@ func (p *probeMemory) after(ms int64) []ask.ProbeSpan {
 
 // serveProbes answers with what probes of agents reported in the newest windows, or in those of them that end later than since=MS.
 func (s *Server) serveProbes(w http.ResponseWriter, r *http.Request) {
-	since, err := intParam(r.URL.Query(), "since", -1, -1, math.MaxInt64)
+	since, err := ask.IntParam(r.URL.Query(), "since", -1, -1, math.MaxInt64)
 	if refuse(w, err) {
 		return
 	}

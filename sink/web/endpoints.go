@@ -37,6 +37,7 @@ type param struct {
 // The parameters that several endpoints have.
 var (
 	queryParam  = param{name: "q", about: "keeps the rows that have each word of it in their names, numbers and addresses; a word may be a prefix such as 10.1.0.0/16"}
+	orderParam  = param{name: "order", about: "direction of sort, whose absent values come last in both; without it numbers descend, and names ascend", enum: ask.Orders}
 	limitParam  = param{name: "limit", about: "rows of the answer, 20 without it", kind: "integer", least: 1, most: 200}
 	offsetParam = param{name: "offset", about: "rows that are left out before the first, 0 without it", kind: "integer", most: 1 << 31}
 	fromParam   = param{name: "from", about: "begins a range of the history on disk, in milliseconds since 1970; the answer states its resolution and what it lacks", kind: "integer", most: 1 << 42}
@@ -52,11 +53,11 @@ var endpoints = []endpoint{
 	{path: "windows", about: "one value of every hop in every window, oldest first", role: access.Viewer, answer: ask.Matrix{}, serve: (*Server).serveWindows,
 		params: []param{{name: "metric", about: "the value, latency_p99 without it", enum: metricNames[:]}, sinceParam, fromParam, toParam}},
 	{path: "hops", about: "hops, the worst of the last 12 windows first", role: access.Viewer, answer: ask.HopList{}, serve: (*Server).serveHops,
-		params: []param{queryParam, {name: "sort", about: "the value that puts them in order, latency_p99 without it; node for the order of nodes", enum: append([]string{"node"}, metricNames[:]...)}, limitParam, offsetParam, fromParam, toParam}},
+		params: []param{queryParam, {name: "sort", about: "the value that puts them in order, latency_p99 without it; node for the order of nodes", enum: append([]string{"node"}, metricNames[:]...)}, orderParam, limitParam, offsetParam, fromParam, toParam}},
 	{path: "hop", about: "one hop over time", role: access.Viewer, answer: ask.HopAnswer{}, serve: (*Server).serveHop,
 		params: []param{{name: "node", about: "a node, or a hop in every form in which hops are written, such as 7:3", required: true}, {name: "egress_if", about: "the interface, where node is a node alone"}, fromParam, toParam}},
 	{path: "flows", about: "flows, their paths and what nodes saw of them by samples and flow records, the busiest first", role: access.Viewer, answer: flowList{}, serve: (*Server).serveFlows,
-		params: []param{queryParam, limitParam, offsetParam}},
+		params: []param{queryParam, sortParam(ask.FlowColumns), orderParam, limitParam, offsetParam}},
 	{path: "flow", about: "one flow over time, with its path changes", role: access.Viewer, answer: flowAnswer{}, serve: (*Server).serveFlow,
 		params: []param{{name: "key", about: `a flow in every form in which flows are written, such as "10.0.0.1:80 > 10.0.0.2:5001 tcp"`, required: true}}},
 	{path: "paths", about: "paths that follow from digests, those that are not certain first", role: access.Viewer, answer: ask.PathList{}, serve: (*Server).servePaths},
@@ -72,11 +73,11 @@ var endpoints = []endpoint{
 	{path: "film", about: "one value of every direction of a link in the latest windows, with the row and column that it has in a picture of switches by switches", role: access.Viewer, answer: ask.Film{}, serve: (*Server).serveFilm,
 		params: []param{{name: "metric", about: "the value, queue_p99 without it", enum: metricNames[:]}, {name: "limit", about: "windows of the answer, 60 without it", kind: "integer", least: 1, most: maxFilm}, sinceParam}},
 	{path: "exporters", about: "exporters, silent ones first, then by loss; and hops without a node id", role: access.Viewer, answer: ask.ExporterList{}, serve: (*Server).serveExporters,
-		params: []param{queryParam, limitParam, offsetParam}},
+		params: []param{queryParam, sortParam(ask.ExporterColumns), orderParam, limitParam, offsetParam}},
 	{path: "interfaces", about: "what interfaces count, those first that damage or discard the greatest share of packets", role: access.Viewer, answer: interfaceList{}, serve: (*Server).serveInterfaces,
-		params: []param{queryParam, limitParam, offsetParam}},
+		params: []param{queryParam, sortParam(ask.InterfaceColumns), orderParam, limitParam, offsetParam}},
 	{path: "probed", about: "paths of probes between agents, those first that lose or damage the greatest share of them", role: access.Viewer, answer: probedList{}, serve: (*Server).serveProbed,
-		params: []param{queryParam, limitParam, offsetParam}},
+		params: []param{queryParam, sortParam(ask.ProbedColumns), orderParam, limitParam, offsetParam}},
 	{path: "ledger", about: "where every report is, by sink", role: access.Viewer, answer: ledgerEvent{}, serve: (*Server).serveLedger, params: []param{fromParam, toParam}},
 	{path: "unread", about: "exporters whose datagrams no profile reads, with the beginning of one of them, and metrics of which nothing is counted", role: access.Viewer, answer: ask.UnreadList{}, serve: (*Server).serveUnread},
 	{path: "sample", about: "the beginning of a datagram that no profile reads, as a text file", role: access.Viewer, media: "text/plain", serve: (*Server).serveSample,
@@ -95,6 +96,7 @@ var endpoints = []endpoint{
 	{path: "findings/unmute", about: "takes back the mute of the same element and kind", role: access.Operator, change: true, body: ask.Mute{}, answer: access.Done{}, serve: atDesk((*ask.Desk).ServeUnmute)},
 	{path: "findings/comment", about: "comments on a finding", role: access.Operator, change: true, body: ask.Comment{}, answer: access.Done{}, serve: atDesk((*ask.Desk).ServeComment)},
 	{path: "control", about: "commands the control of probes", role: access.Operator, change: true, body: ask.Order{}, answer: access.Done{}, serve: atDesk((*ask.Desk).ServeCommand)},
+	{path: "control/status", about: "state of the control of probes, and which commands make sense in it; 404 where none can be commanded", role: access.Viewer, answer: ask.ControlState{}, serve: atDesk((*ask.Desk).ServeControl)},
 	{path: "changes", about: "the newest changes, with their users, times and addresses", role: access.Operator, answer: access.ChangeList{}, serve: atGate((*access.Gate).ServeChanges),
 		params: []param{{name: "limit", about: "changes of the answer, 50 without it", kind: "integer", least: 1, most: 1000}, {name: "before", about: "changes with a lower number", kind: "integer", least: 1, most: 1<<63 - 1},
 			{name: "action", about: "an action such as findings/ack, or a group of them such as findings"}, {name: "target", about: "the target, such as the name of an alert"}}},
@@ -103,6 +105,11 @@ var endpoints = []endpoint{
 	{path: "tokens/revoke", about: "revokes a token, and ends the sessions that began with it", role: access.Admin, change: true, body: access.Named{}, answer: access.Done{}, serve: atGate((*access.Gate).ServeRevoke)},
 	{path: "sessions", about: "open sessions of browsers", role: access.Admin, answer: access.SessionList{}, serve: atGate((*access.Gate).ServeSessions)},
 	{path: "sessions/end", about: "ends a session", role: access.Admin, change: true, body: access.Named{}, answer: access.Done{}, serve: atGate((*access.Gate).ServeEnd)},
+}
+
+// sortParam is the parameter of a list with columns.
+func sortParam[R any](columns []ask.Column[R]) param {
+	return param{name: "sort", about: "the column that puts all rows in order, before the page is cut; without it as said above", enum: ask.ColumnNames(columns)}
 }
 
 // atGate and atDesk serve an endpoint that the gate or the desk of a server answers.

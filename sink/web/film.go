@@ -20,8 +20,8 @@ const (
 func (s *Server) serveFilm(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	m, err := metricParam(q, "metric", queueP99)
-	limit, lerr := intParam(q, "limit", filmWindows, 1, maxFilm)
-	since, serr := intParam(q, "since", -1, -1, math.MaxInt64)
+	limit, lerr := ask.IntParam(q, "limit", filmWindows, 1, maxFilm)
+	since, serr := ask.IntParam(q, "since", -1, -1, math.MaxInt64)
 	if refuse(w, cmp.Or(err, lerr, serr)) {
 		return
 	}

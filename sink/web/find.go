@@ -13,6 +13,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 // foundList is what a search finds.
@@ -42,7 +43,7 @@ type found struct {
 // serveFind answers what q= finds of everything that the page shows, and of what has a name, at most limit= of a kind.
 func (s *Server) serveFind(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	limit, err := intParam(q, "limit", 5, 1, 50)
+	limit, err := ask.IntParam(q, "limit", 5, 1, 50)
 	if refuse(w, err) {
 		return
 	}

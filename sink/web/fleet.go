@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hopscope/hopscope/inference/fleet/roster"
+	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
@@ -63,7 +64,7 @@ type fleetAnswer struct {
 
 // serveFleet lists the members of a fleet: collectors before consumers, those with trouble first.
 func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request) {
-	offset, limit, err := pageParams(r.URL.Query())
+	p, err := ask.ReadPage[roster.Row](r.URL.Query(), nil)
 	if refuse(w, err) {
 		return
 	}
@@ -76,7 +77,7 @@ func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request) {
 	slices.SortStableFunc(list, func(a, b roster.Row) int {
 		return cmp.Or(strings.Compare(a.Role, b.Role), cmp.Compare(stateRank[a.State], stateRank[b.State]), strings.Compare(a.Name, b.Name))
 	})
-	list = list[min(offset, len(list)):min(offset+limit, len(list))]
+	list = ask.Cut(list, p)
 	for i := range list {
 		m := &list[i]
 		m.Name, m.Version, m.Page, m.ReportsPerSecond = readable(m.Name), readable(m.Version), pageURL(m.Page), atlas.Finite(m.ReportsPerSecond)

@@ -183,6 +183,17 @@ func (h *history) recentOctets(f *flowSeries) (sum float64) {
 	return sum
 }
 
+// slowest returns the greatest p99 of the nodes on the path, absent without one.
+func (h *history) slowest(f *flowSeries) (most ask.Value) {
+	most = ask.Absent
+	for _, p := range f.current() {
+		if p.last >= h.oldest() {
+			most = greater(most, ask.Value(p.cells[h.slot(p.last)].p99))
+		}
+	}
+	return most
+}
+
 // recentPackets sums the packets of the recent windows.
 func (h *history) recentPackets(f *flowSeries) (sum float64) {
 	for n := h.recent(); n <= h.newest; n++ {

@@ -220,7 +220,7 @@ func TestEmptyWindows(t *testing.T) {
 	if len(h.hops.all) != 1 || len(h.flows.all) != 1 || len(h.exporters.all) != 0 {
 		t.Errorf("%d hops, %d flows, %d exporters; want 1, 1, 0", len(h.hops.all), len(h.flows.all), len(h.exporters.all))
 	}
-	if rows, _ := h.listFlows(names.NewSearch(""), nil, 0, 10); len(rows) != 1 || rows[0].Key != flowN(2).String() || len(rows[0].Path) != 0 || rows[0].Changes != 1 {
+	if rows, _ := h.listFlows(names.NewSearch(""), nil, ask.Page{Limit: 10}); len(rows) != 1 || rows[0].Key != flowN(2).String() || len(rows[0].Path) != 0 || rows[0].Changes != 1 {
 		t.Errorf("flows %+v, want the one of which a change is known", rows)
 	}
 }
@@ -233,7 +233,7 @@ func TestOddValues(t *testing.T) {
 		hop.Utilization, hop.HasUtilization = u, true
 		h.add(hopWindow(second, hop))
 	}
-	rows, _ := h.listHops(names.Search{}, nil, utilizationMax, true, 0, 10)
+	rows, _ := h.listHops(names.Search{}, nil, utilizationMax, true, ask.Page{Limit: 10})
 	for i, r := range rows {
 		if absent := math.IsNaN(float64(r.Utilization)); absent != (i < 4) || r.Latency.P99 != 1<<64 {
 			t.Errorf("hop %d: utilisation %v, latency %v", i, r.Utilization, r.Latency.P99)
@@ -243,7 +243,7 @@ func TestOddValues(t *testing.T) {
 		t.Errorf("the largest latency is written %s", got)
 	}
 	h.add(&inference.Window{End: second, Exporters: []inference.ExporterStats{{ExporterKey: exporterN(1), Reports: 1 << 40, Lost: -1 << 40, Restarts: 1 << 40}}})
-	if e := h.listExporters(names.Search{}, nil, nil, 0, 1).Exporters[0]; e.Reports != math.MaxUint32 || e.Lost != math.MinInt32 || e.Restarts != math.MaxUint32 {
+	if e := h.listExporters(names.Search{}, nil, nil, ask.Page{Limit: 1}).Exporters[0]; e.Reports != math.MaxUint32 || e.Lost != math.MinInt32 || e.Restarts != math.MaxUint32 {
 		t.Errorf("exporter: %+v", e)
 	}
 }
@@ -290,7 +290,7 @@ func TestFlowPath(t *testing.T) {
 	}
 	h.add(&inference.Window{End: 2 * second, Flows: []inference.FlowStats{flowOf(1, 40, 1, 4)}, Paths: []inference.PathChange{change}})
 	h.add(&inference.Window{End: 2 * second, Paths: []inference.PathChange{change}}) // the same again changes nothing
-	rows, total := h.listFlows(names.NewSearch(""), nil, 0, 10)
+	rows, total := h.listFlows(names.NewSearch(""), nil, ask.Page{Limit: 10})
 	if total != 2 || rows[0].Key != g || rows[1].Key != first.Key.String() {
 		t.Fatalf("flows %+v, want %s before %s", rows, g, first.Key)
 	}
@@ -304,13 +304,13 @@ func TestFlowPath(t *testing.T) {
 	if s, _ := h.flows.get(first.Key); len(s.history) != 1 || !s.cells[h.slot(2)].changed || s.cells[h.slot(1)].changed {
 		t.Errorf("%d changes in %+v, want one in window 2", len(s.history), s.cells)
 	}
-	if rows, total := h.listFlows(names.NewSearch("4"), nil, 0, 10); total != 1 || rows[0].Key != first.Key.String() {
+	if rows, total := h.listFlows(names.NewSearch("4"), nil, ask.Page{Limit: 10}); total != 1 || rows[0].Key != first.Key.String() {
 		t.Errorf("flows through node 4: %+v", rows)
 	}
-	if rows, total := h.listFlows(names.NewSearch("node 4"), nil, 0, 10); total != 1 || rows[0].Key != first.Key.String() {
+	if rows, total := h.listFlows(names.NewSearch("node 4"), nil, ask.Page{Limit: 10}); total != 1 || rows[0].Key != first.Key.String() {
 		t.Errorf("flows through node 4, by another form: %+v", rows)
 	}
-	if rows, total := h.listFlows(names.NewSearch("4:1"), nil, 0, 10); total != 0 {
+	if rows, total := h.listFlows(names.NewSearch("4:1"), nil, ask.Page{Limit: 10}); total != 0 {
 		t.Errorf("flows through a hop that no flow takes: %+v", rows)
 	}
 }
@@ -323,14 +323,14 @@ func TestExporterTotals(t *testing.T) {
 	report(1, 100, 10)
 	report(1, 100, 10) // the same row
 	report(2, 100, -4) // late reports filled a gap
-	l := h.listExporters(names.Search{}, nil, nil, 0, 10)
+	l := h.listExporters(names.Search{}, nil, nil, ask.Page{Limit: 10})
 	if e := l.Exporters[0]; e.Reports != 200 || e.Lost != 6 || e.Idle || e.LastMS != 2000 {
 		t.Errorf("%+v, want 200 reports, 6 lost, last at 2000", e)
 	}
 	for at := int64(3); at < 3+idleWindows; at++ {
 		report(at, 0, 0)
 	}
-	if e := h.listExporters(names.Search{}, nil, nil, 0, 10).Exporters[0]; !e.Idle || e.Silent || e.LastMS != 2000 || e.Reports != 200 {
+	if e := h.listExporters(names.Search{}, nil, nil, ask.Page{Limit: 10}).Exporters[0]; !e.Idle || e.Silent || e.LastMS != 2000 || e.Reports != 200 {
 		t.Errorf("after %d windows without a report: %+v", idleWindows, e)
 	}
 }
@@ -345,11 +345,11 @@ func TestWorst(t *testing.T) {
 		queue := inference.HopStats{HopKey: inference.HopKey{Node: 3, EgressIf: 1}, Queue: inference.Summary{Count: 1, P99: 5}}
 		h.add(hopWindow(at*second, hopAt(1, 1, v), hopAt(2, 1, 11), queue))
 	}
-	rows, total := h.listHops(names.Search{}, nil, latencyP99, false, 0, 10)
+	rows, total := h.listHops(names.Search{}, nil, latencyP99, false, ask.Page{Limit: 10})
 	if total != 3 || rows[0].Node != "2" || rows[0].Worst != 11 || rows[1].Worst != 10 || rows[2].Node != "3" {
 		t.Errorf("hops %+v, want 2, 1, 3", rows)
 	}
-	rows, _ = h.listHops(names.Search{}, nil, latencyP99, true, 1, 1)
+	rows, _ = h.listHops(names.Search{}, nil, latencyP99, true, ask.Page{Offset: 1, Limit: 1})
 	if len(rows) != 1 || rows[0].Node != "2" {
 		t.Errorf("second hop by name: %+v", rows)
 	}
@@ -365,11 +365,11 @@ func TestOrder(t *testing.T) {
 	}
 	h.add(w)
 	var hops, exporters []string
-	rows, _ := h.listHops(names.Search{}, nil, latencyP99, true, 0, 10)
+	rows, _ := h.listHops(names.Search{}, nil, latencyP99, true, ask.Page{Limit: 10})
 	for _, r := range rows {
 		hops = append(hops, r.Node+":"+r.EgressIf)
 	}
-	for _, e := range h.listExporters(names.Search{}, nil, nil, 0, 10).Exporters {
+	for _, e := range h.listExporters(names.Search{}, nil, nil, ask.Page{Limit: 10}).Exporters {
 		exporters = append(exporters, e.Node+":"+e.HWID)
 	}
 	if got, want := strings.Join(hops, " "), "0:0 2:9 2:10 10:0 4294967295:0 other:other"; got != want {

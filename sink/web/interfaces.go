@@ -48,20 +48,23 @@ func (h *history) addInterface(n uint64, stats *inference.InterfaceStats) {
 }
 
 // listInterfaces lists those first that damage or discard the greatest share of their packets, then those that are busiest in one direction.
-func (h *history) listInterfaces(filter names.Search, n *names.Names, offset, limit int) ([]interfaceRow, int) {
+func (h *history) listInterfaces(filter names.Search, n *names.Names, p ask.Page) ([]interfaceRow, int) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	rows := []interfaceRow{}
 	for _, s := range h.interfaces.all {
 		if s.last >= h.oldest() && filter.Hop(s.HopKey, n).Found() {
-			rows = append(rows, h.interfaceRow(s))
+			row := h.interfaceRow(s)
+			known, _ := n.FindInterface(s.Node, s.EgressIf)
+			row.Speed = known.Speed
+			rows = append(rows, row)
 		}
 	}
 	slices.SortFunc(rows, func(a, b interfaceRow) int {
 		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(b.busier(), a.busier()), a.key.Compare(b.key)) // what is absent is behind all else
 	})
-	total := len(rows)
-	return rows[min(offset, total):min(offset+limit, total)], total
+	ask.Sort(rows, ask.InterfaceColumns, func(r *interfaceRow) *ask.InterfaceRow { return &r.InterfaceRow }, p)
+	return ask.Cut(rows, p), len(rows)
 }
 
 func (h *history) interfaceRow(s *interfaceSeries) interfaceRow {
@@ -125,24 +128,14 @@ func lostOf(packets, errors, discards *uint64) float64 {
 	return lost / (lost + of(packets))
 }
 
-// speeds adds to rows the known speeds of their interfaces.
-func speeds(rows []interfaceRow, n *names.Names) {
-	for i := range rows {
-		f, _ := n.FindInterface(rows[i].key.Node, rows[i].key.EgressIf)
-		rows[i].Speed = f.Speed
-	}
-}
-
 // serveInterfaces lists interfaces whose counters come, the worst first; q= keeps those that the text finds.
 func (s *Server) serveInterfaces(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	offset, limit, err := pageParams(q)
+	p, err := ask.ReadPage(q, ask.InterfaceColumns)
 	if refuse(w, err) {
 		return
 	}
-	n := s.names()
-	rows, total := s.history.listInterfaces(names.NewSearch(q.Get("q")), n, offset, limit)
-	speeds(rows, n)
+	rows, total := s.history.listInterfaces(names.NewSearch(q.Get("q")), s.names(), p)
 	s.answer(w, interfaceList{total, recentWindows, rows})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 // interfacesAnswer is the answer as a client reads it.
@@ -100,14 +101,14 @@ func TestInterfacesBound(t *testing.T) {
 		}
 		return w
 	})
-	rows, total := srv.history.listInterfaces(names.Search{}, nil, 0, 100)
+	rows, total := srv.history.listInterfaces(names.Search{}, nil, ask.Page{Limit: 100})
 	if total != 16 || len(rows) != 16 || len(srv.LeftOut()) != 1 {
 		t.Fatalf("%d of %d interfaces, left out %q", len(rows), total, srv.LeftOut())
 	}
 	second := &inference.Window{Start: 1e9, End: 2e9, Interfaces: []inference.InterfaceStats{counted(1, rows[0].key.EgressIf, decode.Counters{Has: decode.CountInErrors, InErrors: 50})}}
 	srv.history.replace(second, nil)
 	srv.history.add(second)
-	rows, _ = srv.history.listInterfaces(names.Search{}, nil, 0, 100)
+	rows, _ = srv.history.listInterfaces(names.Search{}, nil, ask.Page{Limit: 100})
 	sum := uint64(0)
 	for i := range rows {
 		sum += *rows[i].InErrors

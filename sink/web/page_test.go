@@ -49,6 +49,7 @@ func TestPage(t *testing.T) {
 		{"unread", testPageUnread},
 		{"interfaces", testPageInterfaces},
 		{"probed", testPageProbed},
+		{"sort", testPageSort},
 		{"left out by limits", testPageLeftOut},
 		{"fleet", testPageFleet},
 		{"fleet without windows", testPageFleetEmpty},

@@ -54,7 +54,7 @@ func (h *history) addProbed(n uint64, stats *inference.ProbeStats) {
 func clamp32(n int64) int32 { return int32(max(min(n, 1<<31-1), -1<<31)) }
 
 // listProbed lists those first that lose or damage the greatest share of their probes, then those with the greatest delay.
-func (h *history) listProbed(filter names.Search, n *names.Names, offset, limit int) ([]probedRow, int) {
+func (h *history) listProbed(filter names.Search, n *names.Names, p ask.Page) ([]probedRow, int) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	rows := []probedRow{}
@@ -66,8 +66,8 @@ func (h *history) listProbed(filter names.Search, n *names.Names, offset, limit 
 	slices.SortFunc(rows, func(a, b probedRow) int {
 		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(b.DelayP99, a.DelayP99), a.key.Compare(b.key)) // what is absent is behind all else
 	})
-	total := len(rows)
-	return rows[min(offset, total):min(offset+limit, total)], total
+	ask.Sort(rows, ask.ProbedColumns, func(r *probedRow) *ask.ProbedRow { return &r.ProbedRow }, p)
+	return ask.Cut(rows, p), len(rows)
 }
 
 func (h *history) probedRow(s *probedSeries) probedRow {
@@ -99,11 +99,11 @@ func (h *history) probedRow(s *probedSeries) probedRow {
 // serveProbed lists paths of probes, the worst first; q= keeps those that the text finds.
 func (s *Server) serveProbed(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	offset, limit, err := pageParams(q)
+	p, err := ask.ReadPage(q, ask.ProbedColumns)
 	if refuse(w, err) {
 		return
 	}
-	rows, total := s.history.listProbed(names.NewSearch(q.Get("q")), s.names(), offset, limit)
+	rows, total := s.history.listProbed(names.NewSearch(q.Get("q")), s.names(), p)
 	s.answer(w, probedList{total, recentWindows, rows})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 // probedStats are a hundred probes of a path in a window.
@@ -57,7 +58,7 @@ func TestAPIProbed(t *testing.T) {
 	second := &inference.Window{Start: 20e9, End: 21e9, Probes: []inference.ProbeStats{probedStats(2, 0, 1000)}}
 	srv.history.replace(second, nil)
 	srv.history.add(second)
-	if rows, _ := srv.history.listProbed(names.Search{}, nil, 0, 10); rows[1].Lost != 0 || rows[1].Path != 2 || rows[1].Sent != 1200 {
+	if rows, _ := srv.history.listProbed(names.Search{}, nil, ask.Page{Limit: 10}); rows[1].Lost != 0 || rows[1].Path != 2 || rows[1].Sent != 1200 {
 		t.Errorf("after a window came again: %+v", rows[1])
 	}
 }
@@ -71,7 +72,7 @@ func TestProbedBound(t *testing.T) {
 		}
 		return w
 	})
-	if _, total := srv.history.listProbed(names.Search{}, nil, 0, 100); total != 16 || len(srv.LeftOut()) != 1 || !strings.Contains(srv.LeftOut()[0], "paths of probes") {
+	if _, total := srv.history.listProbed(names.Search{}, nil, ask.Page{Limit: 100}); total != 16 || len(srv.LeftOut()) != 1 || !strings.Contains(srv.LeftOut()[0], "paths of probes") {
 		t.Fatalf("%d paths, left out %q", total, srv.LeftOut())
 	}
 }

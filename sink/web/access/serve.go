@@ -122,6 +122,7 @@ type Whoami struct {
 	Login   string `json:"login"`                  // how the client is known: open, token, api-token, proxy or oidc
 	CSRF    string `json:"csrf"`                   // what a browser sends with each change, in the header X-CSRF-Token
 	EndsMS  int64  `json:"ends_ms,omitempty"`      // when the session ends at the latest; absent without a session
+	Session string `json:"session,omitempty"`      // its id in the list of sessions; absent without a session
 	Logins  bool   `json:"logins"`                 // /login leads to another role
 	Because string `json:"unchangeable,omitempty"` // why nothing can be changed, whatever the role is
 }
@@ -129,7 +130,7 @@ type Whoami struct {
 // ServeWhoami answers the client as it is known.
 func (g *Gate) ServeWhoami(w http.ResponseWriter, r *http.Request) {
 	id := IdentityOf(r)
-	answer(w, Whoami{User: id.User, Role: id.Role, Login: id.Login, CSRF: g.csrf(&id), EndsMS: id.endsMS, Logins: g.needed() || g.tokens != nil, Because: g.Unchangeable()})
+	answer(w, Whoami{User: id.User, Role: id.Role, Login: id.Login, CSRF: g.csrf(&id), EndsMS: id.endsMS, Session: id.session, Logins: g.needed() || g.tokens != nil, Because: g.Unchangeable()})
 }
 
 // ServeLogout ends the session of the client.

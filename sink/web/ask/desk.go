@@ -1,7 +1,6 @@
 package ask
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,9 +18,6 @@ import (
 	"github.com/hopscope/hopscope/sink/web/access"
 )
 
-// Command hands a command to a control of probes, in the name of an author. An error is why it was not obeyed.
-type Command func(ctx context.Context, verb string, epoch uint32, author string) error
-
 // Desk makes the changes of operators on the page: acknowledgements, mutes and comments of findings, and commands to the
 // control of probes. The gate records each before it is made.
 type Desk struct {
@@ -29,6 +25,9 @@ type Desk struct {
 	Rules   string           // file of acknowledgements and mutes; "" where this program sends no alerts
 	Open    func() []Finding // open findings, as the page shows them
 	Command Command          // nil where no control of probes can be reached
+	Control AskControl       // its state; nil likewise
+
+	control controlCache
 
 	mu   sync.Mutex
 	seen os.FileInfo // the file as it was read last
@@ -247,8 +246,7 @@ type Order struct {
 	Epoch   uint32 `json:"epoch,omitempty"` // of the plan that is approved; 0 is whichever waits
 }
 
-// commands are those that a control obeys.
-var commands = []string{"pause", "resume", "approve", "reject", "rollback", "dry-run", "wet-run"}
+const noControl = "no control of probes can be commanded from here: web.control names the admin.listen of one"
 
 // ServeCommand commands the control of probes.
 func (d *Desk) ServeCommand(w http.ResponseWriter, r *http.Request) {
@@ -257,7 +255,7 @@ func (d *Desk) ServeCommand(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 	case d.Command == nil:
-		err = &access.Refusal{Status: http.StatusConflict, Text: "no control of probes can be commanded from here: web.control names the admin.listen of one"}
+		err = &access.Refusal{Status: http.StatusConflict, Text: noControl}
 	case !slices.Contains(commands, in.Command):
 		err = fmt.Errorf("command: %.40q is not one of %s", in.Command, strings.Join(commands, ", "))
 	case in.Epoch > 0 && in.Command != "approve":
@@ -272,6 +270,7 @@ func (d *Desk) ServeCommand(w http.ResponseWriter, r *http.Request) {
 		target = fmt.Sprintf("epoch %d", in.Epoch)
 	}
 	access.Finish(w, "done: "+in.Command, d.Gate.Do(r, "control/"+in.Command, target, "", func() error {
+		defer d.control.forget()
 		return d.Command(r.Context(), in.Command, in.Epoch, author(r))
 	}))
 }
@@ -336,7 +335,12 @@ func (d *Desk) ServeAttention(w http.ResponseWriter, _ *http.Request) {
 			out.Attention = append(out.Attention, x)
 		}
 	}
-	data, err := json.Marshal(out)
+	answer(w, out)
+}
+
+// answer sends a value as JSON.
+func answer(w http.ResponseWriter, v any) {
+	data, err := json.Marshal(v)
 	if err != nil {
 		access.Problem(w, http.StatusInternalServerError, "the answer could not be written")
 		return

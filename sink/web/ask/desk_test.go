@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink/notify"
@@ -32,7 +33,7 @@ func newOffice(t *testing.T, command Command) *office {
 	var c access.Config
 	c.SetDefaults()
 	c.Dir = filepath.Join(dir, "access")
-	g, err := access.Open(access.Options{Config: c, Token: token, Public: func(string) bool { return false }, Post: func(path string) bool { return path != "/attention" && path != "/changes" }})
+	g, err := access.Open(access.Options{Config: c, Token: token, Public: func(string) bool { return false }, Post: func(path string) bool { return path != "/attention" && path != "/changes" && path != "/control/status" }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,6 +47,7 @@ func newOffice(t *testing.T, command Command) *office {
 		mux.HandleFunc(path, g.Require(access.Operator, true, h))
 	}
 	mux.HandleFunc("/attention", g.Require(access.Viewer, false, o.ServeAttention))
+	mux.HandleFunc("/control/status", g.Require(access.Viewer, false, o.ServeControl))
 	mux.HandleFunc("/changes", g.Require(access.Operator, false, g.ServeChanges))
 	o.handler = g.Guard(mux)
 	return o
@@ -190,5 +192,88 @@ func TestCommand(t *testing.T) {
 	}
 	if !o.attention(t).Control {
 		t.Error("the control is not named")
+	}
+}
+
+// TestControlCommands holds which commands make sense in which state, and that each is listed in all.
+func TestControlCommands(t *testing.T) {
+	plan := ControlState{Phase: "steady", Epoch: 7, InForce: 7, Back: 6}
+	with := func(change func(*ControlState)) ControlState {
+		s := plan
+		change(&s)
+		return s
+	}
+	for _, c := range []struct {
+		name  string
+		state ControlState
+		want  string // commands that make sense; those that are asked about have a sign
+	}{
+		{"steady", plan, "pause rollback? dry-run"},
+		{"at first", ControlState{Phase: "starting"}, "pause dry-run"},
+		{"paused", with(func(s *ControlState) { s.Paused = true }), "resume rollback? dry-run"},
+		{"dry run", with(func(s *ControlState) { s.DryRun, s.Waiting = true, 8 }), "pause reject? wet-run?"},
+		{"a plan waits", with(func(s *ControlState) { s.Waiting = 8 }), "pause approve? reject? rollback? dry-run"},
+		{"change-over", with(func(s *ControlState) { s.Waiting, s.Phase = 8, "moving" }), "pause reject? rollback? dry-run"},
+		{"a program waits", with(func(s *ControlState) { s.Loads = []string{"switch leaf-1"} }), "pause approve? rollback? dry-run"},
+		{"a switch is out of service", with(func(s *ControlState) { s.Failed = []string{"switch leaf-1"} }), "pause resume rollback? dry-run"},
+		{"stood down", with(func(s *ControlState) { s.Phase, s.Waiting = "stood-down", 8 }), "pause resume? reject? dry-run"},
+		{"stands by", with(func(s *ControlState) { s.StandsBy = "this control stands by" }), ""},
+		{"no answer", ControlState{NoAnswer: "no control answers"}, ""},
+	} {
+		c.state.describe()
+		var got []string
+		for _, x := range c.state.Commands {
+			switch {
+			case x.Barred == "" && x.Confirm != "":
+				got = append(got, x.Command+"?")
+			case x.Barred == "":
+				got = append(got, x.Command)
+			case x.Confirm != "":
+				t.Errorf("%s: %s is barred and asked about", c.name, x.Command)
+			}
+		}
+		if strings.Join(got, " ") != c.want || len(c.state.Commands) != 7 {
+			t.Errorf("%s: %q of %d, want %q", c.name, got, len(c.state.Commands), c.want)
+		}
+	}
+}
+
+// TestControlAsked holds that many pages cost the control one request, that a command is seen at once, and that a control that does not
+// answer is said.
+func TestControlAsked(t *testing.T) {
+	o := newOffice(t, func(context.Context, string, uint32, string) error { return nil })
+	if status, text := o.ask(http.MethodGet, "/control/status", ""); status != 404 || !strings.Contains(text, "web.control") {
+		t.Errorf("%d %s", status, text)
+	}
+	asked := 0
+	o.Control = func(context.Context) (ControlState, error) {
+		if asked++; asked > 2 {
+			return ControlState{Phase: "steady"}, errors.New("connection refused")
+		}
+		return ControlState{Phase: "steady", Paused: asked == 2}, nil
+	}
+	state := func() (s ControlState) {
+		t.Helper()
+		status, text := o.ask(http.MethodGet, "/control/status", "")
+		if err := json.Unmarshal([]byte(text), &s); status != 200 || err != nil {
+			t.Fatalf("%d %s: %v", status, text, err)
+		}
+		return s
+	}
+	before := time.Now()
+	for range 20 {
+		state()
+	}
+	if most := 1 + int(time.Since(before)/freshState); asked > most {
+		t.Fatalf("asked %d times, want at most %d", asked, most)
+	}
+	asked = 1
+	o.post(t, "/control", `{"command":"pause"}`, 200)
+	if s := state(); !s.Paused || s.Commands[0].Barred != "it is paused" {
+		t.Errorf("%+v", s)
+	}
+	o.post(t, "/control", `{"command":"resume"}`, 200)
+	if s := state(); s.NoAnswer != "connection refused" || s.Phase != "" || s.Commands[0].Barred != "the control does not answer" {
+		t.Errorf("%+v", s)
 	}
 }

@@ -191,8 +191,8 @@ func keys[V any](m map[inference.HopKey]V) func(func(inference.HopKey) bool) {
 	}
 }
 
-// Hops lists hops of a range, those first whose worst column is worst. Their values are those of all windows of the range together.
-func (p *Past) Hops(ctx context.Context, r Span, metric string, byNode bool, keep func(inference.HopKey) bool, offset, limit int) (*HopList, error) {
+// Hops lists hops of a range, those first whose worst column is worst, unless at has another order. Their values are those of all windows of the range together.
+func (p *Past) Hops(ctx context.Context, r Span, metric string, byNode bool, keep func(inference.HopKey) bool, at Page) (*HopList, error) {
 	trends, c, err := p.series(ctx, r, figures[metric], keep)
 	if err != nil {
 		return nil, err
@@ -204,21 +204,24 @@ func (p *Past) Hops(ctx context.Context, r Span, metric string, byNode bool, kee
 	}
 	c.Damaged += sum.Damaged
 	list := slices.SortedFunc(keys(trends), inference.HopKey.Compare)
-	if !byNode {
-		slices.SortStableFunc(list, func(a, b inference.HopKey) int { return cmp.Compare(worst(trends[b]), worst(trends[a])) })
+	switch {
+	case !byNode:
+		SortBy(list, func(k *inference.HopKey) float64 { return float64(worst(trends[*k])) }, at.Ascends(false))
+	case !at.Ascends(true):
+		slices.Reverse(list)
 	}
 	out := &HopList{Sort: metric, Total: len(list), RecentWindows: len(c.Windows), Hops: []HopRow{}, Range: p.about(r, &c)}
-	for _, k := range list[min(offset, len(list)):min(offset+limit, len(list))] {
+	for _, k := range Cut(list, at) {
 		out.Hops = append(out.Hops, rowOf(k, &w, trends[k], &c))
 	}
 	return out, nil
 }
 
-// worst is the largest value of a row, and -1 where it has none.
+// worst is the largest value of a row, absent where it has none.
 func worst(row []Value) Value {
-	w := Value(-1)
+	w := Absent
 	for _, v := range row {
-		if v > w {
+		if !(w >= v) && v == v {
 			w = v
 		}
 	}

@@ -106,7 +106,7 @@ func TestHops(t *testing.T) {
 		w.Hop(slow).Latency.AddValue(1e6)
 		return w, nil
 	})
-	l, err := p.Hops(t.Context(), minutes(0, 4), "latency_p99", false, func(inference.HopKey) bool { return true }, 0, 20)
+	l, err := p.Hops(t.Context(), minutes(0, 4), "latency_p99", false, func(inference.HopKey) bool { return true }, Page{Limit: 20})
 	if err != nil || l.Total != 2 || l.Hops[0].Node != "9" || l.Hops[1].Node != "7" {
 		t.Fatalf("%v: %+v", err, l)
 	}
@@ -114,7 +114,7 @@ func TestHops(t *testing.T) {
 	if h.Count != 10 || h.Latency.P50 != 20 || math.Abs(float64(h.Latency.Max)-50_000) > 50_000/64 || *h.LatencyMin != 10 || len(h.Trend) != 4 || h.LastMS != minutes(0, 4).To {
 		t.Errorf("%+v", h)
 	}
-	l, err = p.Hops(t.Context(), minutes(0, 4), "latency_p99", true, func(k inference.HopKey) bool { return k == fast }, 0, 20)
+	l, err = p.Hops(t.Context(), minutes(0, 4), "latency_p99", true, func(k inference.HopKey) bool { return k == fast }, Page{Limit: 20})
 	if err != nil || l.Total != 1 || l.Hops[0].ID != h.ID {
 		t.Errorf("%v: %+v", err, l)
 	}

@@ -1,8 +1,8 @@
-// Who uses the page, with which role, and what operators did: acknowledgements, mutes and comments of findings, and the log of changes.
+// Who uses the page, with which role, and what operators did about findings: acknowledgements, mutes and comments.
 
-import { ask, change, Refused, type Attention, type AttentionList, type ChangeList, type Whoami } from "./api";
+import { ask, change, Refused, type Attention, type AttentionList, type Whoami } from "./api";
 import { byId, el, setAttribute, setHidden, setText } from "./dom";
-import { clock, moment } from "./format";
+import { moment } from "./format";
 
 const ranks: Record<string, number> = { viewer: 1, operator: 2, admin: 3 };
 const mutes: [string, number][] = [["1 hour", 3600], ["8 hours", 28_800], ["1 day", 86_400], ["until unmuted", 0]];
@@ -10,11 +10,19 @@ const mutes: [string, number][] = [["1 hour", 3600], ["8 hours", 28_800], ["1 da
 let me: Whoami | null = null;
 let attention: AttentionList = { alerts: false, control: false, attention: [] };
 
-const may = (role: string): boolean => me !== null && (ranks[me.role] ?? 0) >= (ranks[role] ?? 9);
+export const may = (role: string): boolean => me !== null && (ranks[me.role] ?? 0) >= (ranks[role] ?? 9);
 const why = (role: string): string => (may(role) ? "" : `This needs the role ${role}; you have ${me?.role ?? "none"}.`);
 
-function reason(e: unknown): string {
+export function reason(e: unknown): string {
   return e instanceof Refused ? e.message : "The page did not answer. Try again.";
+}
+
+type Known = (me: Whoami, attention: AttentionList) => Promise<void>;
+const listeners: Known[] = [];
+
+// whenKnown calls a part of the page each time that the user's rights were asked for.
+export function whenKnown(f: Known): void {
+  listeners.push(f);
 }
 
 // actions is a fold below a finding, with what an operator can do about it.
@@ -83,30 +91,14 @@ function showMe(): void {
   setHidden(byId("login"), me.login !== "open" || !me.logins);
 }
 
-function showChanges(list: ChangeList | string): void {
-  const body = byId("changes-body");
-  if (typeof list === "string") {
-    body.replaceChildren(el("p", { class: "bad" }, list));
-    return;
-  }
-  if (list.changes.length === 0) {
-    body.replaceChildren(el("p", {}, "Nothing was changed over this page yet. Acknowledgements, mutes, comments, commands and tokens are listed here."));
-    return;
-  }
-  const rows = list.changes.map((c) => el("tr", {}, el("td", {}, clock(c.at_ms)), el("td", {}, c.user || "–"), el("td", {}, c.role), el("td", {}, c.from ?? ""), el("td", {}, c.action),
-    el("td", {}, c.target ?? ""), el("td", {}, [c.text, c.failed ? `not done: ${c.failed}` : ""].filter(Boolean).join(" "))));
-  body.replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, ...["When", "User", "Role", "From", "What", "Of", "Text"].map((h) => el("th", { scope: "col" }, h)))), el("tbody", {}, ...rows)));
-}
-
 // loadAccess asks who the user is, and what operators did.
 export async function loadAccess(): Promise<void> {
-  me = await ask<Whoami>("whoami");
-  attention = await ask<AttentionList>("attention");
+  const [user, list] = await Promise.all([ask<Whoami>("whoami"), ask<AttentionList>("attention")]);
+  me = user;
+  attention = list;
   showMe();
   update();
-  const log = me.unchangeable === undefined && may("operator");
-  setHidden(byId("changes"), !log);
-  if (log) showChanges(await ask<ChangeList>("changes", { limit: 20 }).catch((e: unknown) => reason(e)));
+  await Promise.all(listeners.map((f) => f(user, list)));
 }
 
 byId("logout").addEventListener("click", () => {

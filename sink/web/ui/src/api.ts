@@ -341,7 +341,7 @@ export interface PointBalance {
 export interface Ledger { now_ms: number; reports_per_second: number; balances: Balance[]; problems?: string[]; left_out?: string[]; range?: Range }
 
 // Whoami is the user of the page.
-export interface Whoami { user: string; role: string; login: string; csrf: string; ends_ms?: number; logins: boolean; unchangeable?: string }
+export interface Whoami { user: string; role: string; login: string; csrf: string; ends_ms?: number; logins: boolean; session?: string; unchangeable?: string }
 
 export interface Note { by?: string; text?: string; at_ms?: number }
 
@@ -352,6 +352,23 @@ export interface AttentionList { alerts: boolean; control: boolean; attention: A
 export interface Change { number: number; at_ms: number; user: string; role: string; login: string; from?: string; action: string; target?: string; text?: string; failed?: string }
 
 export interface ChangeList { changes: Change[]; more: boolean; kept: number }
+
+export interface Token { id: string; name: string; role: string; created_ms: number; created_by?: string; expires_ms?: number; last_used_ms?: number; last_used_from?: string }
+
+export interface TokenList { most: number; tokens: Token[] }
+
+export interface MadeToken { token: Token; secret: string }
+
+export interface Session { id: string; user: string; role: string; login: string; from: string; began_ms: number; last_used_ms: number; ends_ms: number }
+
+export interface SessionList { most: number; sessions: Session[] }
+
+export interface ControlCommand { command: string; barred?: string; confirm?: string }
+
+export interface ControlState {
+  phase: string; why?: string; epoch: number; in_force: number; back: number; paused: boolean; dry_run: boolean; waiting?: number; waiting_why?: string; loads?: string[]; failed?: string[];
+  stands_by?: string; not_answering?: string; commands: ControlCommand[];
+}
 
 // Refused is thrown for a change that was not made, with the reason.
 export class Refused extends Error {}
@@ -371,12 +388,17 @@ export async function ask<T>(path: string, query: Record<string, string | number
   return (await answer.json()) as T;
 }
 
-// change asks for a change, and answers what was done. It asks for the text that a browser has to send with it each time, so that one of an earlier session is never sent.
+// change asks for a change, and answers what was done.
 export async function change(path: string, body: object): Promise<string> {
+  return (await order<{ done?: string }>(path, body)).done ?? "";
+}
+
+// order asks for a change, and returns the answer. It asks for the text that a browser has to send with it each time, so that one of an earlier session is never sent.
+export async function order<T>(path: string, body: object): Promise<T> {
   const me = await ask<Whoami>("whoami");
   const answer = await fetch(`api/${path}`, { method: "POST", credentials: "same-origin", body: JSON.stringify(body), headers: { "Content-Type": "application/json", "X-CSRF-Token": me.csrf } });
   if (answer.status === 401) throw new NotSignedIn();
-  const said = (await answer.json()) as { done?: string; error?: string };
+  const said = (await answer.json()) as T & { error?: string };
   if (!answer.ok) throw new Refused(said.error ?? `the page answered ${answer.status}`);
-  return said.done ?? "";
+  return said;
 }

@@ -133,7 +133,8 @@ export class Filter {
     this.input.focus();
   }
 
-  private apply(): void {
+  // apply begins at the first row again.
+  apply(): void {
     this.pager.first();
     this.changed();
   }

@@ -3,22 +3,23 @@
 import type { ExporterList, ExporterRow } from "./api";
 import { Filter, Keyed, Pager, byId, el, icon, setAttribute, setHidden, setText } from "./dom";
 import { moment, percent, plural, short, span } from "./format";
+import { Sort, type Column } from "./sort";
 import { drawSpark } from "./spark";
 
-const columns: [string, string, string][] = [
-  ["State", "", "Over the recent windows"],
-  ["Exporter", "", "Source address of the datagrams"],
-  ["Node", "", "Node ID in the report header, if it holds one"],
-  ["HW", "num", "Hardware ID: subsystem of the node with its own sequence numbers"],
-  ["Reports", "num", "Received since the start"],
-  ["Trend", "trend", "Reports by window"],
-  ["Lost", "num", "Sequence numbers that did not come in time"],
-  ["Loss", "num", "Lost of all that were sent"],
-  ["Duplicated", "num", "Reports received twice"],
-  ["Reordered", "num", "Reports received after later ones"],
-  ["Restarts", "num", "Times that the exporter began to count anew"],
-  ["Malformed", "num", "Reports that could not be decoded"],
-  ["Last seen", "num", "End of the last window with a report"],
+const columns: Column[] = [
+  { name: "state", text: "State", title: "Over the recent windows" },
+  { name: "address", text: "Exporter", title: "Source address of the datagrams", ascends: true },
+  { name: "node", text: "Node", title: "Node ID in the report header, if it holds one", ascends: true },
+  { name: "hw_id", text: "HW", cls: "num", title: "Hardware ID: subsystem of the node with its own sequence numbers", ascends: true },
+  { name: "reports", text: "Reports", cls: "num", title: "Received since the start" },
+  { text: "Trend", cls: "trend", title: "Reports by window" },
+  { name: "lost", text: "Lost", cls: "num", title: "Sequence numbers that did not come in time" },
+  { name: "loss", text: "Loss", cls: "num", title: "Lost of all that were sent" },
+  { name: "duplicated", text: "Duplicated", cls: "num", title: "Reports received twice" },
+  { name: "reordered", text: "Reordered", cls: "num", title: "Reports received after later ones" },
+  { name: "restarts", text: "Restarts", cls: "num", title: "Times that the exporter began to count anew" },
+  { name: "malformed", text: "Malformed", cls: "num", title: "Reports that could not be decoded" },
+  { name: "last_ms", text: "Last seen", cls: "num", title: "End of the last window with a report" },
 ];
 
 const ratio = (lost: number, reports: number): number => (lost <= 0 ? 0 : lost / (lost + reports));
@@ -27,6 +28,7 @@ export class ExportersView {
   private readonly rows: Keyed<ExporterRow, HTMLTableRowElement>;
   private readonly pager: Pager;
   readonly filter: Filter;
+  private readonly sort = new Sort("exporters", columns, () => this.filter.apply());
   private readonly none = el("p", { class: "placeholder" });
   private now = 0;
 
@@ -35,7 +37,7 @@ export class ExportersView {
     byId("exporters-table").append(
       el("table", { class: "data exporters-data" },
         el("caption", { class: "hidden" }, "Exporters with their losses"),
-        el("thead", {}, el("tr", {}, ...columns.map(([text, cls, title]) => el("th", { scope: "col", class: cls, title }, text)))),
+        el("thead", {}, this.sort.row()),
         body), this.none);
     this.pager = new Pager(byId("exporters-pager"), 15, "exporters", changed);
     this.filter = new Filter("exporters", this.pager, changed);
@@ -43,7 +45,7 @@ export class ExportersView {
   }
 
   get query(): Record<string, string | number> {
-    return this.filter.query;
+    return { ...this.sort.query, ...this.filter.query };
   }
 
   set(list: ExporterList, windowMS: number, now: number): void {
@@ -52,14 +54,14 @@ export class ExportersView {
     this.pager.set(list.total);
     setHidden(this.none, list.total > 0);
     setText(this.none, this.filter.text ? `No exporter matches “${this.filter.text}”.` : "No exporter in the kept windows.");
-    setText(byId("exporters-note"), list.total ? `state of the last ${span(list.recent_windows * windowMS)}; idle after ${plural(list.idle_windows, "window")} without a report` : "");
+    setText(byId("exporters-note"), list.total ? `state of the last ${span(list.recent_windows * windowMS)}; idle after ${plural(list.idle_windows, "window")} without a report; ${this.sort.note("silent ones first, then the greatest loss")}` : "");
   }
 
   private make(): HTMLTableRowElement {
     const row = el("tr");
-    columns.forEach(([name, cls], i) => {
+    columns.forEach(({ text, cls }, i) => {
       row.append(el(i === 1 ? "th" : "td", i === 1 ? { scope: "row" } : { class: i === 0 ? "state" : cls }));
-      if (name === "Trend") row.cells[i]?.append(el("canvas", { class: "spark", "aria-hidden": "true" }));
+      if (text === "Trend") row.cells[i]?.append(el("canvas", { class: "spark", "aria-hidden": "true" }));
     });
     return row;
   }

@@ -4,8 +4,19 @@ import type { Finding, FindingList } from "./api";
 import { actions } from "./access";
 import { explainer } from "./explain";
 import { Keyed, byId, el, icon, setAttribute, setHidden, setText } from "./dom";
-import { clock, hopName, moment, nodeName, plural, span } from "./format";
+import { clock, hopName, moment, nodeName, plural, short, span } from "./format";
 import { kindName, rank, severityName } from "./marks";
+import { Sort, type Column } from "./sort";
+
+// What findings are sorted by, with the value of a finding.
+const orders: (Column & { of: (f: Finding) => number | string })[] = [
+  { name: "severity", text: "Severity", title: "Most severe first, then newest", of: (f) => rank[f.severity] },
+  { name: "start", text: "Began", title: "Newest first", of: (f) => f.start_ms },
+  { name: "place", text: "Place", title: "By node, interface, flow or exporter", ascends: true, of: (f) => placeName(f) },
+  { name: "kind", text: "Kind", title: "By the kind of finding", ascends: true, of: (f) => kindName(f.kind) },
+];
+
+const compare = new Intl.Collator("en", { numeric: true }).compare;
 
 const shown = 100; // of the ended ones
 const kept = 500;
@@ -18,6 +29,7 @@ export class FindingsView {
   private readonly openList = el("ul", { class: "finding-group", "aria-label": "Open findings" });
   private readonly endedList = el("ul", { class: "finding-group ended", "aria-label": "Ended findings" });
   private readonly endedTitle = el("h3", { class: "finding-divider" }, "Ended");
+  private readonly sort = new Sort("findings", orders, () => this.draw());
   private readonly quiet = el("div", { class: "quiet-note" }, icon("ok"), el("p", {}, el("strong", {}, "Nothing stands out."), el("br"),
     "A finding appears here when a hop leaves its own usual range, a flow changes its path, packets are dropped, or an exporter goes missing."));
   private readonly openRows: Keyed<Finding, HTMLLIElement>;
@@ -25,6 +37,7 @@ export class FindingsView {
 
   // announce is for screen readers; show takes the reader to the place; skew is the server's clock minus ours.
   constructor(private readonly announce: (text: string) => void, private readonly show: (f: Finding) => void, private readonly skew: () => number) {
+    byId("findings-sort").append(this.sort.bar("Sort findings by"));
     this.list.append(this.quiet, this.openList, this.endedTitle, this.endedList);
     const make = (f: Finding): HTMLLIElement => this.make(f.id);
     const update = (e: HTMLLIElement, f: Finding): void => this.update(e, f);
@@ -95,6 +108,14 @@ export class FindingsView {
     return [...this.all.values()].filter((f) => f.end_ms !== 0 && !this.explained(f)).sort((a, b) => b.end_ms - a.end_ms || compareIDs(b, a));
   }
 
+  // arrange puts findings into the order that was chosen; those that it does not tell apart keep theirs.
+  private arrange(list: Finding[]): Finding[] {
+    const chosen = this.sort.chosen, of = orders.find((o) => o === chosen?.column)?.of;
+    if (!chosen || !of) return list;
+    const sign = chosen.direction === "asc" ? 1 : -1;
+    return list.map((f) => ({ f, key: of(f) })).sort((a, b) => sign * (typeof a.key === "number" && typeof b.key === "number" ? a.key - b.key : compare(String(a.key), String(b.key)))).map((x) => x.f);
+  }
+
   private draw(): void {
     this.evidence.clear();
     for (const f of this.all.values()) {
@@ -105,11 +126,12 @@ export class FindingsView {
       else this.evidence.set(lead.id, [f]);
     }
     const open = this.open, ended = this.ended();
-    this.openRows.set(open);
-    this.endedRows.set(ended.slice(0, shown));
+    this.openRows.set(this.arrange(open));
+    this.endedRows.set(this.arrange(ended).slice(0, shown));
     setHidden(this.quiet, open.length > 0);
     setHidden(this.endedTitle, ended.length === 0);
-    setText(byId("findings-note"), open.length || ended.length ? `${plural(open.length, "open", "open")} · ${plural(ended.length, "ended", "ended")}` : "");
+    const chosen = this.sort.note(""), order = chosen ? ` · ${chosen}` : "";
+    setText(byId("findings-note"), open.length || ended.length ? `${plural(open.length, "open", "open")} · ${plural(ended.length, "ended", "ended")}${ended.length > shown ? `, +${short(ended.length - shown)} not shown` : ""}${order}` : "");
   }
 
   private make(id: string): HTMLLIElement {

@@ -5,7 +5,16 @@ import { Chart } from "./chart";
 import { Filter, Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
 import { bytes, clock, interfaceName, moment, nanoseconds, nanosecondsWithin, nodeName, hopWords, plural, short, span } from "./format";
 import { severalWords } from "./paths";
+import { Sort, type Column } from "./sort";
 import { drawSpark } from "./spark";
+
+const columns: Column[] = [
+  { name: "key", text: "Flow", ascends: true },
+  { name: "packets", text: "Reports", cls: "num" },
+  { text: "Trend", cls: "trend" },
+  { name: "latency_p99_ns", text: "Path, with latency p99 in each node", title: "Sorted by the slowest node of the path, latency p99" },
+  { name: "changes", text: "Path changes" },
+];
 
 const lineColors = ["--line-1", "--line-2", "--line-3", "--line-4", "--line-5", "--line-6"];
 
@@ -13,6 +22,7 @@ export class FlowsView {
   private readonly pager: Pager;
   private readonly rows: Keyed<FlowRow, HTMLTableSectionElement>;
   readonly filter: Filter;
+  private readonly sort = new Sort("flows", columns, () => this.filter.apply());
   private readonly none = el("p", { class: "placeholder" });
   private readonly chart = new Chart("Latency p99 by hop", "ns", "flow", 150);
   private readonly changes = el("div", { class: "flow-changes" });
@@ -24,21 +34,19 @@ export class FlowsView {
     this.pager = new Pager(byId("flows-pager"), 10, "flows", changed);
     this.filter = new Filter("flows", this.pager, changed);
     const table = el("table", { class: "data flows-data" },
-      el("caption", { class: "hidden" }, "Busiest flows with the nodes of their path"),
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Flow"), el("th", { scope: "col", class: "num" }, "Reports"), el("th", { scope: "col", class: "trend" }, "Trend"),
-        el("th", { scope: "col" }, "Path, with latency p99 in each node"), el("th", { scope: "col" }, "Path changes"))));
+      el("caption", { class: "hidden" }, "Flows with the nodes of their path"), el("thead", {}, this.sort.row()));
     byId("flows-table").append(table, this.none);
     this.rows = new Keyed(table, (f) => f.key, (f) => this.make(f), (e, f) => this.update(e, f), table.tHead);
   }
 
   get query(): Record<string, string | number> {
-    return this.filter.query;
+    return { ...this.sort.query, ...this.filter.query };
   }
 
   set(list: FlowList, windowMS: number): void {
     this.rows.set(list.flows);
     this.pager.set(list.total);
-    setText(byId("flows-note"), list.total ? `busiest of the last ${span(list.recent_windows * windowMS)}` : "");
+    setText(byId("flows-note"), list.total ? this.sort.note(`busiest of the last ${span(list.recent_windows * windowMS)}`) : "");
     setHidden(this.none, list.flows.length > 0);
     setText(this.none, this.filter.text ? `No flow matches “${this.filter.text}”.` : "No flow in the kept windows. Reports without a flow (queue reports, probes) do not show here.");
     if (this.opened && !list.flows.some((f) => f.key === this.opened)) this.close();

@@ -2,30 +2,28 @@
 
 import { NotFound, ask, type Finding, type HopList, type HopRow, type HopSeries, type Maybe } from "./api";
 import { Chart, type Line } from "./chart";
-import { Filter, Keyed, Pager, byId, el, press, segmented, setAttribute, setHidden, setText } from "./dom";
+import { Filter, Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
 import { bytes, hopName, hopWords, moment, nanoseconds, percent, plural, short, span } from "./format";
 import { Marks } from "./marks";
+import { Sort, type Column } from "./sort";
 import { drawSpark } from "./spark";
 
-const orders = [
-  { value: "latency_p99", text: "p99", title: "Slowest by 99th percentile of latency" },
-  { value: "latency_p50", text: "p50", title: "Slowest by median latency" },
-  { value: "latency_max", text: "Max", title: "Slowest by largest latency" },
-  { value: "queue_p99", text: "Queue", title: "Longest queue, 99th percentile" },
-  { value: "tx_utilization_max", text: "Link use", title: "Busiest link" },
+const columns: Column[] = [
+  { name: "node", text: "Hop", title: "Node and egress interface", ascends: true },
+  { name: "latency_p50", text: "p50", cls: "num", title: "Latency, median" },
+  { name: "latency_p90", text: "p90", cls: "num", title: "Latency, 90th percentile" },
+  { name: "latency_p99", text: "p99", cls: "num", title: "Latency, 99th percentile" },
+  { name: "latency_max", text: "Max", cls: "num", title: "Latency, largest" },
+  { name: "queue_p99", text: "Queue p99", cls: "num", title: "Queue occupancy, 99th percentile" },
+  { name: "tx_utilization_max", text: "Link", cls: "num", title: "Use of the egress link, largest" },
+  { text: "Trend", cls: "trend", title: "Of the value that the list is sorted by" },
 ];
 
 // What is usual in an hour takes an hour to see.
 const learningWords = "hopscope does not know yet what is usual at this hop: findings about it may be what it does now and then";
 
 export class HopsView {
-  private sort = "latency_p99";
-  private readonly controls = segmented("Sort hops by", orders, this.sort, (v) => {
-    this.sort = v;
-    press(this.controls, v);
-    this.pager.first();
-    this.changed();
-  });
+  private readonly sort = new Sort("hops", columns, () => this.filter.apply(), "latency_p99");
   private readonly pager: Pager;
   readonly filter: Filter;
   private readonly none = el("p", { class: "placeholder", hidden: true });
@@ -33,24 +31,20 @@ export class HopsView {
   private chosen = "";
   private marks = new Marks([]);
 
-  constructor(private readonly open: (node: string, egressIf: string) => void, private readonly changed: () => void) {
-    byId("hops-controls").append(this.controls);
+  constructor(private readonly open: (node: string, egressIf: string) => void, changed: () => void) {
     this.pager = new Pager(byId("hops-pager"), 8, "hops", changed);
     this.filter = new Filter("hops", this.pager, changed);
     const body = el("tbody");
-    const head = (text: string, cls = "num", title = text): HTMLElement => el("th", { scope: "col", class: cls, title }, text);
     byId("hops-table").append(
       el("table", { class: "data hops-data" },
-        el("caption", { class: "hidden" }, "Slowest hops with latency, queue and link use in the last window"),
-        el("thead", {}, el("tr", {}, head("Hop", "", "Node and egress interface"), head("p50", "num", "Latency, median"), head("p90", "num", "Latency, 90th percentile"),
-          head("p99", "num", "Latency, 99th percentile"), head("Max", "num", "Latency, largest"), head("Queue p99", "num", "Queue occupancy, 99th percentile"),
-          head("Link", "num", "Use of the egress link, largest"), head("Trend", "trend", "Of the value that the list is sorted by"))),
+        el("caption", { class: "hidden" }, "Hops with latency, queue and link use in the last window"),
+        el("thead", {}, this.sort.row()),
         body), this.none);
     this.rows = new Keyed(body, (h) => String(h.id), (h) => this.make(h), (e, h) => this.update(e, h));
   }
 
   get query(): Record<string, string | number> {
-    return { sort: this.sort, ...this.filter.query };
+    return { ...this.sort.query, ...this.filter.query };
   }
 
   set(list: HopList, windowMS: number): void {
@@ -58,8 +52,10 @@ export class HopsView {
     this.pager.set(list.total);
     setHidden(this.none, list.total > 0 || !this.filter.text);
     setText(this.none, `No hop matches “${this.filter.text}”.`);
-    if (list.range) setText(byId("hops-note"), list.total ? `values of the whole range, worst ${span(list.range.resolution_ms)} first` : "");
-    else setText(byId("hops-note"), list.total ? `worst of the last ${span(list.recent_windows * windowMS)} first` : "");
+    const over = list.range ? span(list.range.resolution_ms) : `of the last ${span(list.recent_windows * windowMS)}`;
+    const chosen = this.sort.note(""), byName = this.sort.chosen?.column.name === "node";
+    const order = chosen === "" ? `worst ${over} first` : byName ? chosen : `${chosen}, by the worst ${over}`;
+    setText(byId("hops-note"), list.total ? `${list.range ? "values of the whole range, " : ""}${order}` : "");
   }
 
   mark(findings: Iterable<Finding>): void {

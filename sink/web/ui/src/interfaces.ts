@@ -3,33 +3,35 @@
 import type { InterfaceList, InterfaceRow, Maybe } from "./api";
 import { Filter, Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
 import { bitRate, bytes, hopName, hopWords, moment, none, percent, plural, short, span } from "./format";
+import { Sort, type Column } from "./sort";
 
-const columns: [string, string][] = [
-  ["Speed", "By the inventory, or as the device reports it"],
-  ["Use in", "Share of the speed that was in use, received, largest"],
-  ["Use out", "Share of the speed that was in use, sent, largest"],
-  ["Packets in", "Received whole and passed on"],
-  ["Packets out", "To be sent"],
-  ["Errors in", "Packets received damaged"],
-  ["Errors out", "Packets that could not be sent because of errors"],
-  ["Discards in", "Packets received whole and discarded"],
-  ["Discards out", "Packets to be sent and discarded, as where a queue is full"],
-  ["Queue p99", "Queue occupancy, 99th percentile, largest"],
-  ["Last seen", "End of the last window in which counters came"],
+const columns: Column[] = [
+  { name: "speed_bps", text: "Speed", cls: "num", title: "By the inventory, or as the device reports it" },
+  { name: "rx_utilization", text: "Use in", cls: "num", title: "Share of the speed that was in use, received, largest" },
+  { name: "tx_utilization", text: "Use out", cls: "num", title: "Share of the speed that was in use, sent, largest" },
+  { name: "in_packets", text: "Packets in", cls: "num", title: "Received whole and passed on" },
+  { name: "out_packets", text: "Packets out", cls: "num", title: "To be sent" },
+  { name: "in_errors", text: "Errors in", cls: "num", title: "Packets received damaged" },
+  { name: "out_errors", text: "Errors out", cls: "num", title: "Packets that could not be sent because of errors" },
+  { name: "in_discards", text: "Discards in", cls: "num", title: "Packets received whole and discarded" },
+  { name: "out_discards", text: "Discards out", cls: "num", title: "Packets to be sent and discarded, as where a queue is full" },
+  { name: "queue_p99_bytes", text: "Queue p99", cls: "num", title: "Queue occupancy, 99th percentile, largest" },
+  { name: "last_ms", text: "Last seen", cls: "num", title: "End of the last window in which counters came" },
 ];
 
 export class InterfacesView {
   private readonly rows: Keyed<InterfaceRow, HTMLTableRowElement>;
   private readonly pager: Pager;
   readonly filter: Filter;
+  private readonly sort = new Sort("interfaces", [{ name: "interface", text: "Interface", title: "Node and interface", ascends: true }, ...columns], () => this.filter.apply());
   private readonly none = el("p", { class: "placeholder", hidden: true });
   private now = 0;
 
   constructor(private readonly open: (node: string, egressIf: string) => void, changed: () => void) {
     const body = el("tbody");
     byId("interfaces-table").append(el("table", { class: "data interfaces-data" },
-      el("caption", { class: "hidden" }, "Interfaces with what they count, those first that damage or discard the greatest share of packets"),
-      el("thead", {}, el("tr", {}, el("th", { scope: "col", title: "Node and interface" }, "Interface"), ...columns.map(([text, title]) => el("th", { scope: "col", class: "num", title }, text)))),
+      el("caption", { class: "hidden" }, "Interfaces with what they count"),
+      el("thead", {}, this.sort.row()),
       body), this.none);
     this.pager = new Pager(byId("interfaces-pager"), 15, "interfaces", changed);
     this.filter = new Filter("interfaces", this.pager, changed);
@@ -37,7 +39,7 @@ export class InterfacesView {
   }
 
   get query(): Record<string, string | number> {
-    return this.filter.query;
+    return { ...this.sort.query, ...this.filter.query };
   }
 
   set(list: InterfaceList, windowMS: number, now: number, ofFleet: boolean): void {
@@ -49,7 +51,7 @@ export class InterfacesView {
     setText(this.none, `No interface matches “${this.filter.text}”.`);
     const more = list.total - list.interfaces.length;
     const absent = ofFleet && list.interfaces.some((x) => x.speed_bps === 0) ? " · speeds are those of the console's inventory: what devices report stays at their collectors, which compute the use" : "";
-    setText(byId("interfaces-note"), `counters of ${plural(list.total, "interface")}, worst share of errors and discards in the last ${span(list.recent_windows * windowMS)} first${more > 0 ? ` · +${short(more)} not shown` : ""}${absent}`);
+    setText(byId("interfaces-note"), `counters of ${plural(list.total, "interface")} in the last ${span(list.recent_windows * windowMS)}, ${this.sort.note("worst share of errors and discards first")}${more > 0 ? ` · +${short(more)} not shown` : ""}${absent}`);
     this.rows.set(list.interfaces);
     this.pager.set(list.total);
   }

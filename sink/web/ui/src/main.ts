@@ -3,6 +3,7 @@
 import { loadAccess } from "./access";
 import { NotFound, NotSignedIn, ask, type ExporterList, type Finding, type FindingList, type FleetList, type FlowList, type HopList, type InterfaceList, type Ledger, type NameList, type PathList, type ProbedList, type Status, type UnreadList } from "./api";
 import { byId, el, setAttribute, setHidden, setText, type Filter } from "./dom";
+import { ControlView } from "./control";
 import { EmptyView } from "./empty";
 import { ExportersView } from "./exporters";
 import { NamelessView } from "./nameless";
@@ -23,6 +24,7 @@ import { Network } from "./network";
 import { darkMode } from "./palette";
 import { PathsView } from "./paths";
 import { RangeView } from "./range";
+import { TeamView } from "./team";
 import { Verdict } from "./verdict";
 
 let status: Status | null = null;
@@ -47,6 +49,8 @@ const exporters = new ExportersView(refresh);
 const probed = new ProbedView(refresh);
 const interfaces = new InterfacesView((node, egressIf) => openHop(node, egressIf, true), refresh);
 const unread = new UnreadView();
+new ControlView();
+new TeamView();
 const nameless = new NamelessView();
 const fleet = new FleetView();
 const paths = new PathsView();

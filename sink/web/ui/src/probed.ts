@@ -3,19 +3,20 @@
 import type { Maybe, ProbedList, ProbedRow } from "./api";
 import { Filter, Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
 import { moment, nanoseconds, none, percent, plural, short, span } from "./format";
+import { Sort, type Column } from "./sort";
 
-const columns: [string, string][] = [
-  ["Path", "Number of the path between the two addresses, and the epoch that it is from"],
-  ["Sent", "Probes sent"],
-  ["Received", "Probes that came, with those that were late"],
-  ["Lost", "Share of probes that did not come, and on which way as far as it is known"],
-  ["Late", "Probes that came when their time had passed"],
-  ["Twice", "Probes that came again"],
-  ["Reordered", "Probes that came behind later ones"],
-  ["Corrupt", "Probes that came and were refused, or whose contents were changed"],
-  ["Delay p50", "There and back without the time in the reflector, median, largest of a window"],
-  ["Delay p99", "There and back without the time in the reflector, 99th percentile, largest of a window"],
-  ["Last seen", "End of the last window in which the agent reported the path"],
+const columns: Column[] = [
+  { name: "path", text: "Path", cls: "num", title: "Number of the path between the two addresses, and the epoch that it is from", ascends: true },
+  { name: "sent", text: "Sent", cls: "num", title: "Probes sent" },
+  { name: "received", text: "Received", cls: "num", title: "Probes that came, with those that were late" },
+  { name: "lost", text: "Lost", cls: "num", title: "Share of probes that did not come, and on which way as far as it is known" },
+  { name: "late", text: "Late", cls: "num", title: "Probes that came when their time had passed" },
+  { name: "duplicated", text: "Twice", cls: "num", title: "Probes that came again" },
+  { name: "reordered", text: "Reordered", cls: "num", title: "Probes that came behind later ones" },
+  { name: "corrupt", text: "Corrupt", cls: "num", title: "Probes that came and were refused, or whose contents were changed" },
+  { name: "delay_p50_ns", text: "Delay p50", cls: "num", title: "There and back without the time in the reflector, median, largest of a window" },
+  { name: "delay_p99_ns", text: "Delay p99", cls: "num", title: "There and back without the time in the reflector, 99th percentile, largest of a window" },
+  { name: "last_ms", text: "Last seen", cls: "num", title: "End of the last window in which the agent reported the path" },
 ];
 
 const judgements: Record<string, string> = {
@@ -27,14 +28,15 @@ export class ProbedView {
   private readonly rows: Keyed<ProbedRow, HTMLTableRowElement>;
   private readonly pager: Pager;
   readonly filter: Filter;
+  private readonly sort = new Sort("probed", [{ name: "from", text: "From and to", title: "Addresses of the two agents", ascends: true }, ...columns], () => this.filter.apply());
   private readonly none = el("p", { class: "placeholder", hidden: true });
   private now = 0;
 
   constructor(changed: () => void) {
     const body = el("tbody");
     byId("probed-table").append(el("table", { class: "data probed-data" },
-      el("caption", { class: "hidden" }, "Paths of probes between agents, those first that lose or damage the greatest share of them"),
-      el("thead", {}, el("tr", {}, el("th", { scope: "col", title: "Addresses of the two agents" }, "From and to"), ...columns.map(([text, title]) => el("th", { scope: "col", class: "num", title }, text)))),
+      el("caption", { class: "hidden" }, "Paths of probes between agents"),
+      el("thead", {}, this.sort.row()),
       body), this.none);
     this.pager = new Pager(byId("probed-pager"), 15, "paths of probes", changed);
     this.filter = new Filter("probed", this.pager, changed);
@@ -42,19 +44,19 @@ export class ProbedView {
   }
 
   get query(): Record<string, string | number> {
-    return this.filter.query;
+    return { ...this.sort.query, ...this.filter.query };
   }
 
   set(list: ProbedList, windowMS: number, now: number): void {
     this.now = now;
-    const absent = list.total === 0 && !this.filter.text;
+    const empty = list.total === 0 && !this.filter.text, absent = empty && byId("control").hidden;
     setHidden(byId("probed"), absent);
     setHidden(byId("nav-probed"), absent);
     setHidden(this.none, list.total > 0);
-    setText(this.none, `No path matches “${this.filter.text}”.`);
+    setText(this.none, this.filter.text ? `No path matches “${this.filter.text}”.` : "No agent has reported probes yet.");
     const more = list.total - list.paths.length;
     const unjudged = list.paths.filter((x) => x.judgement !== undefined && x.judgement !== "judged").length;
-    setText(byId("probed-note"), `${plural(list.total, "path")}, worst share of lost and damaged probes in the last ${span(list.recent_windows * windowMS)} first${unjudged > 0 ? ` · delays of ${unjudged} not judged` : ""}${more > 0 ? ` · +${short(more)} not shown` : ""}`);
+    setText(byId("probed-note"), empty ? "" : `${plural(list.total, "path")} in the last ${span(list.recent_windows * windowMS)}, ${this.sort.note("worst share of lost and damaged probes first")}${unjudged > 0 ? ` · delays of ${unjudged} not judged` : ""}${more > 0 ? ` · +${short(more)} not shown` : ""}`);
     this.rows.set(list.paths);
     this.pager.set(list.total);
   }

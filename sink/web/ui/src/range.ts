@@ -122,7 +122,8 @@ export class RangeView {
     if (this.live) this.about(undefined);
     document.body.dataset.range = this.live ? "live" : "past";
     if (!address) return;
-    const q = new URLSearchParams();
+    const q = new URLSearchParams(window.location.search); // which has the orders of tables too
+    for (const key of ["last", "from", "to", "compare"]) q.delete(key);
     if (this.last) q.set("last", this.last);
     if (this.fixed) {
       q.set("from", String(this.fixed.from));
