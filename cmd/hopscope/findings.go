@@ -34,7 +34,8 @@ asks for all. With --ended those that have ended follow, the latest first.
 
 With --file, the alerts.file of the collector's settings, the table says what is
 acknowledged or muted. The commands below change that file, which the collector
-reads again; the page changes nothing. docs/findings.md explains every kind.
+reads again; the page changes it only with roles (docs/access.md), and logs that.
+docs/findings.md explains every kind.
 
 With --explain, print one finding with its symptoms, the section of docs/findings.md
 about its kind, the settings in force that it names, what was not judged, and where
