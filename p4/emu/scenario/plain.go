@@ -83,7 +83,6 @@ type plainSession struct {
 	watch    stamp.Watch
 	packet   []byte // the beginning of its requests
 	missed   uint64 // that are reported
-	sending  time.Duration
 }
 
 // flight is what happens at a time: a session sends, or a packet comes.
