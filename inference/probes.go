@@ -11,6 +11,12 @@ const ProbeMissing = 250
 // ProbeUnsent is the drop reason with which an agent reports that its own port did not take a probe.
 const ProbeUnsent = 249
 
+// The statistics of [PacketDrops] that agents report, of which the value counts probes and not packets that a node dropped.
+const (
+	MissingProbes = "missing probes"
+	UnsentProbes  = "unsent probes"
+)
+
 // IsProbe reports whether a flow is of probes of hopscope agent.
 func IsProbe(k *decode.FlowKey) bool {
 	const udp = 17

@@ -99,7 +99,7 @@ packets, a host is off.`,
 		}
 		cfg = demoConfig(o.listen, data)
 		if o.gear != "" || o.plain {
-			return runPlayable(c, &cfg, o.gear, o.seed, o.duration, o.format)
+			return runPlayable(c, &cfg, data, o.gear, o.seed, o.duration, o.format)
 		}
 		emulated, err := scenario.PINTDemo()
 		if err != nil {

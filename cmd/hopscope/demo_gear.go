@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,8 +39,9 @@ type playable struct {
 	network interface {
 		Play(ctx context.Context, to netip.AddrPort, speed int) error
 	}
-	what  string // it is, and what it sends
-	story string // what happens
+	what      string // it is, and what it sends
+	story     string // what happens
+	inventory string // the names of its nodes and hosts; "" where its devices send names
 }
 
 // newPlayable makes the network of a kind of gear, or of agents alone for "".
@@ -48,22 +51,28 @@ func newPlayable(gear string, seed uint64) (*playable, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &playable{n, fmt.Sprintf("fat-tree of %d switches that send nothing, and %d STAMP sessions of agents, seed %d; counts of probes go", n.Graph().NumNodes(), n.Sessions(), seed), plainStory}, nil
+		return &playable{n, fmt.Sprintf("fat-tree of %d switches that send nothing, and %d STAMP sessions of agents, seed %d; counts of probes go", n.Graph().NumNodes(), n.Sessions(), seed), plainStory, n.Inventory()}, nil
 	}
 	n, err := scenario.NewGear(gear, seed)
 	if err != nil {
 		return nil, err
 	}
-	return &playable{n, fmt.Sprintf("six devices that send what %s sends, seed %d; %s goes", gear, seed, n.Sends()), gearStories[n.Sends()]}, nil
+	return &playable{n, fmt.Sprintf("six devices that send what %s sends, seed %d; %s goes", gear, seed, n.Sends()), gearStories[n.Sends()], ""}, nil
 }
 
 // runPlayable is the demonstration of a network whose switches send no INT.
-func runPlayable(c *cobra.Command, cfg *config, gear string, seed uint64, duration time.Duration, format string) error {
+func runPlayable(c *cobra.Command, cfg *config, data, gear string, seed uint64, duration time.Duration, format string) error {
 	s, err := newPlayable(gear, seed)
 	if err != nil {
 		return err
 	}
 	cfg.Exporters.Profiles = nil
+	if s.inventory != "" {
+		cfg.Inventory = filepath.Join(data, "inventory.yaml")
+		if err := os.WriteFile(cfg.Inventory, []byte(s.inventory), 0o644); err != nil {
+			return err
+		}
+	}
 	log := newLogger(cfg.Log, c.ErrOrStderr())
 	defer flushLog(log)
 	col, err := openLive(cfg, collector.Options{Log: log, Seed: seed, Hurry: signalsOf(c.Context()).hurry}, nil)

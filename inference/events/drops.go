@@ -54,6 +54,12 @@ func (d drops) Step(w *inference.Window) {
 			text += fmt.Sprintf("; at least %s of its packets", inference.PercentAtLeast(share, 2))
 		}
 		f := inference.Finding{Kind: inference.PacketDrops, Severity: severity, Node: s.Node, Reason: s.Reason, Flow: s.Flow, Value: float64(s.Count)}
+		switch ofProbe(s.Reason, &s.Flow) {
+		case inference.ProbeMissing:
+			f.Statistic = inference.MissingProbes
+		case inference.ProbeUnsent:
+			f.Statistic = inference.UnsentProbes
+		}
 		known := uint32(0)
 		if t.Finding != nil && t.Finding.Element.Kind == inference.InterfaceElement {
 			known = t.Finding.Element.EgressIf

@@ -177,16 +177,10 @@ func counted(f *inference.Finding) measure {
 }
 
 func (n *Names) drops(f *inference.Finding) measure {
-	m := measure{what: "drops", value: count(f.Value, "a window"), beside: n.ReasonWords(f.Node, f.Reason)}
-	if inference.IsProbe(&f.Flow) || inference.IsSTAMP(&f.Flow) {
-		switch f.Reason {
-		case inference.ProbeMissing:
-			m.what, m.beside = "missing probes", ""
-		case inference.ProbeUnsent:
-			m.what, m.beside = "unsent probes", ""
-		}
+	if f.Statistic == inference.MissingProbes || f.Statistic == inference.UnsentProbes {
+		return measure{what: f.Statistic, value: count(f.Value, "a window")}
 	}
-	return m
+	return measure{what: "drops", value: count(f.Value, "a window"), beside: n.ReasonWords(f.Node, f.Reason)}
 }
 
 // ReasonWords returns the reason for which a node drops packets in words, "no route", and "reason 25" where it has none.

@@ -45,6 +45,8 @@ func TestHeadline(t *testing.T) {
 		{inference.Finding{Kind: inference.PacketDrops, Node: 17, Reason: 25, Value: 120, Flow: key}, "Drops at leaf-3: 120 a window, no route"},
 		{inference.Finding{Kind: inference.PacketDrops, Node: 17, Reason: 9, Value: 1}, "Drops at leaf-3: 1 a window, shaper"},
 		{inference.Finding{Kind: inference.PacketDrops, Element: port, Node: 17, EgressIf: 3, Reason: 77, Value: 1}, "Drops at leaf-3, Ethernet3: 1 a window, reason 77"},
+		{inference.Finding{Kind: inference.PacketDrops, Node: 17, Reason: inference.ProbeMissing, Statistic: inference.MissingProbes, Value: 3}, "Missing probes at leaf-3: 3 a window"},
+		{inference.Finding{Kind: inference.PacketDrops, Element: node, Node: 17, Reason: inference.ProbeUnsent, Statistic: inference.UnsentProbes, Value: 3, Evidence: 2}, "Unsent probes at leaf-3: 3 a window"},
 		{inference.Finding{Kind: inference.PathChanged, Element: link, Value: 12}, "Change of path on link leaf-3 – spine-1: 12 flows"},
 		{inference.Finding{Kind: inference.PathChanged, Element: flow, Value: 3}, "Change of path of flow 10.0.0.1:80 > 10.0.0.2:5001 tcp: 3 times"},
 		{inference.Finding{Kind: inference.PathChanged, Value: 3}, "Change of path"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"time"
 
 	headers "github.com/hopscope/hopscope/decode/packet"
@@ -201,6 +202,17 @@ func (p *Plain) Sessions() (n int) {
 		n += len(p.agents[k].sessions)
 	}
 	return n
+}
+
+// Inventory returns the names of agents and hosts as the text of an inventory (docs/inventory.md).
+func (p *Plain) Inventory() string {
+	var nodes, hosts strings.Builder
+	for k := range p.agents {
+		a := &p.agents[k]
+		fmt.Fprintf(&nodes, "  - {id: %d, name: agent %s}\n", agent.AgentNode(a.edge), a.edge)
+		fmt.Fprintf(&hosts, "  - {prefix: %s/32, name: host at %s}\n", a.addr, a.edge)
+	}
+	return "nodes:\n" + nodes.String() + "hosts:\n" + hosts.String()
 }
 
 // Towards is the address by which packets from a switch come to a neighbour, and by which that answers traces. It is
