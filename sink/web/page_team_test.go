@@ -249,6 +249,7 @@ func TestPageControl(t *testing.T) {
 	if want := "pause 0 operator, approve 8 operator, rollback 0 operator"; heard != want {
 		t.Errorf("the control heard %q, want %q", heard, want)
 	}
+	b.settle(t, 1100*time.Millisecond) // an answer of control serves all pages for a second
 	write(x.srv, newScene(4, 20, 4).window(1, time.Now()))
 	eval[bool](t, b, `(document.querySelector("#hops-filter").dispatchEvent(new Event("input")), true)`) // loads the page anew
 	b.wait(t, `document.querySelector(".control-state").textContent.startsWith("No control answers at http://127.0.0.1:9465") && document.querySelectorAll("#control button:not([aria-disabled])").length === 0`)
