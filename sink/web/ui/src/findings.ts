@@ -108,7 +108,7 @@ export class FindingsView {
     return [...this.all.values()].filter((f) => f.end_ms !== 0 && !this.explained(f)).sort((a, b) => b.end_ms - a.end_ms || compareIDs(b, a));
   }
 
-  // arrange puts findings into the order that was chosen; those that it does not tell apart keep theirs.
+  // arrange puts findings into the order that was chosen; those that are equal in it keep theirs.
   private arrange(list: Finding[]): Finding[] {
     const chosen = this.sort.chosen, of = orders.find((o) => o === chosen?.column)?.of;
     if (!chosen || !of) return list;
