@@ -11,8 +11,17 @@
 // price, which is high for elements that seldom fail. A finding that it explains costs its misfit and its distance in
 // time: findings that begin together fit better than those minutes apart. The price is about 2 and most misfits are
 // less than 1. So two findings with an element in common cost less together than alone. Costs are negative logarithms
-// of probabilities, up to a factor. Misfits and costs of time were counted: how often an element explained such a
-// finding rightly in such a way. Prices express how seldom elements fail, and were chosen by hand.
+// of probabilities, up to a factor.
+//
+// Misfits were counted (ways_counted.go): how often a candidate was the faulty element, such as 10 of 109 for a slow
+// interface and the link behind it. One case is added to both sides; a way without a count costs even odds. Findings
+// of one fault begin more than 3 windows after the previous one in 72 of 660 cases, more than 10 in 4 of 660, more
+// than 30 in 0 of 660. Findings about packets from its place begin more than 3 windows after it in 5 of 23. The
+// counts cover the emulated network with failures of nodes, and the half of the second world (bench/findings/world)
+// that may be tuned on ("hopscope-bench findings ways --seed 501 --seeds 5").
+//
+// Prices express how seldom elements fail, and were chosen by hand: an interface, flow or exporter 1 in 1,100, a link
+// 1 in 1,600, a route 1 in 2,200, a node 1 in 4,400.
 //
 // The evidence against an element is added to its price. It consists of absent symptoms that would be reported, among
 // those of the best-fitting kind of cause in the table of [faults]. Those figures are counts ([Scene.Against]).
@@ -29,9 +38,10 @@
 // set. A part of more than 64 findings is left to the greedy choice. A finding that begins long after a cause belongs
 // to it only if it is about something similar. After sixty windows none does.
 //
-// A change in a mean of many windows is found late. Such a finding is compared with causes that began in the windows in
-// which it can have begun itself. It is also compared with a change of many paths in that time, which is remembered for
-// it beyond its end.
+// A change in a mean of many windows is found late: the contrast of 3 windows with 27 is greatest after 7 windows, of
+// 9 with 81 after 22, of 27 with 243 after 67. Such a finding is compared with causes that began in the windows in
+// which it can have begun itself. It is also compared with a change of many paths in that time, which is remembered
+// for it beyond its end. In TestLate 51 of 69 steps by 2 to 40 % were found late, 2 of them later than stated.
 //
 // A finding that nothing goes with stands for itself, without a cause. It joins one later if something comes that goes
 // with it. Evidence never changes its cause, and causes are never merged, so that an id means the same from its start

@@ -137,7 +137,7 @@ func TestRunsRepeat(t *testing.T) {
 }
 
 // A plain fault is published, and a change of reporting is not. The test has one of each by day. By night it has all
-// scenarios, against bounds below the table in docs/findings.md.
+// scenarios, against bounds.
 func TestJudge(t *testing.T) {
 	for _, name := range []string{"loss-uplink", "benign-sink-samples"} {
 		r, err := Judge(t.Context(), Options{Seed: 1, Seeds: 1, Half: "all", Scenario: name})
