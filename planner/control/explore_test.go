@@ -264,6 +264,11 @@ func (x *explorer) settle(w *world) error {
 
 // TestExplore goes through all that can happen to three switches and an agent under two plans: every order in which
 // messages arrive, are lost, are refused or come too late, and a crash of the controller at any moment.
+//
+// Twelve explorations have 811 to 96 883 states and up to 361 671 steps: from nothing, from a plan in force and from
+// detail in force; with up to three messages lost or late, three single entries refused or forgotten, a refusal, a
+// crash or restart, and three ticks. By night (HOPSCOPE_ROUNDS=night) five more have several of these at a time, of
+// 317 316 to 1 972 264 states.
 func TestExplore(t *testing.T) {
 	testkit.Long(t)
 	list := explorations
