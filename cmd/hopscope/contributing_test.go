@@ -14,9 +14,9 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// The code of the walks in CONTRIBUTING.md compiles at the places that it names. The first line of a block is a comment
-// with a file. The file is new, or the beginning of the line above the block follows its name. Of what is not Go, the place
-// is checked alone.
+// The code of the walks in CONTRIBUTING.md compiles at the places that it names. New files are in testdata/walks, and their first
+// line is a comment with their place. The first line of a block on the page is a comment with a file and the beginning of the
+// line above the block. Of what is not Go, the place is checked alone.
 func TestContributing(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -27,19 +27,26 @@ func TestContributing(t *testing.T) {
 	}
 	dir := t.TempDir()
 	files := map[string]string{} // path in the tree → text
+	walks, err := filepath.Glob("testdata/walks/*.go.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, walk := range walks {
+		place, code, _ := strings.Cut(readText(t, walk), "\n")
+		path := strings.TrimPrefix(place, "// ")
+		if _, err := os.Stat(filepath.Join(root, path)); err == nil {
+			t.Errorf("%s is there already, and the walk overwrites it", path)
+		}
+		if !strings.Contains(page, "(cmd/hopscope/"+filepath.ToSlash(walk)+")") {
+			t.Errorf("CONTRIBUTING.md does not link to %s", walk)
+		}
+		files[path] = code
+	}
 	for _, m := range regexp.MustCompile("(?s)```(?:go|ts)\n(.*?)```\n").FindAllStringSubmatch(page, -1) {
 		head, code, _ := strings.Cut(m[1], "\n")
-		place, ok := strings.CutPrefix(head, "// ")
-		if !ok {
-			t.Errorf("a block begins with %q, and not with the place where it belongs", head)
-			continue
-		}
-		path, anchor, below := strings.Cut(place, ", below ")
+		path, anchor, below := strings.Cut(strings.TrimPrefix(head, "// "), ", below ")
 		if !below {
-			if _, err := os.Stat(filepath.Join(root, path)); err == nil {
-				t.Errorf("%s is there already, and the walk overwrites it", path)
-			}
-			files[path] = code
+			t.Errorf("a block begins with %q, and not with the place where it belongs", head)
 			continue
 		}
 		if files[path] == "" {
