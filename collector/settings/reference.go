@@ -126,24 +126,23 @@ func (r *referrer) writeShared(title string) {
 	r.b.WriteString("\n")
 }
 
-// link refers to a shared part, with the keys of v and the defaults that are its own.
+// link refers to a shared part, with the defaults that are those of v alone.
 func (r *referrer) link(title string, v reflect.Value) string {
-	var keys []string
+	text := fmt.Sprintf("[%s](#%s)", title, strings.ToLower(title))
 	for _, f := range fieldsOf(v.Type()) {
-		key := "`" + f.key + "`"
 		if r.shared[title].differs[f.key] {
-			key += " (default " + defaultCell(v.FieldByIndex(f.Index)) + ")"
+			text += fmt.Sprintf(", `%s` is %s", f.key, defaultCell(v.FieldByIndex(f.Index)))
 		}
-		keys = append(keys, key)
 	}
-	return fmt.Sprintf("[%s](#%s): %s.", title, strings.ToLower(title), strings.Join(keys, ", "))
+	return text + "."
 }
 
 func (r *referrer) write(v reflect.Value, path string) {
 	var nested []field
 	begun, inlined := false, map[string]bool{}
 	for _, f := range fieldsOf(v.Type()) {
-		if elementOf(f.Type).Kind() == reflect.Struct {
+		part := f.Tag.Get("shared")
+		if part == "" && elementOf(f.Type).Kind() == reflect.Struct {
 			nested = append(nested, f)
 			continue
 		}
@@ -152,7 +151,9 @@ func (r *referrer) write(v reflect.Value, path string) {
 			begun = true
 		}
 		title := sharedAround(v, &f)
-		if title == "" {
+		if part != "" {
+			r.row(f.key, "", strings.TrimSpace(docOf(v, &f)+" "+r.link(part, v.FieldByIndex(f.Index))))
+		} else if title == "" {
 			r.row(f.key, valuesCell(v.FieldByIndex(f.Index), f.StructField), docOf(v, &f))
 		} else if !inlined[title] {
 			inlined[title] = true
@@ -179,16 +180,10 @@ func (r *referrer) write(v reflect.Value, path string) {
 			fv = reflect.New(fv.Type().Elem()).Elem()
 		}
 		fmt.Fprintf(&r.b, "%s `%s`\n\n", strings.Repeat("#", 2+strings.Count(at, ".")), at+brackets(f.Type))
-		doc, title := docOf(v, &f), f.Tag.Get("shared")
-		if title != "" {
-			doc = strings.TrimSpace(doc + " " + r.link(title, fv))
-		}
-		if doc != "" {
+		if doc := docOf(v, &f); doc != "" {
 			fmt.Fprintf(&r.b, "%s\n\n", doc)
 		}
-		if title == "" {
-			r.write(fv, at)
-		}
+		r.write(fv, at)
 	}
 }
 
