@@ -48,15 +48,15 @@ var (
 	mLeftOut      = metrics.NewGauge("hopscope_left_out", "What limits left out in this run, by the setting to raise, in the units of the page and /readyz; of exporters, those of the last window with such.", "setting")
 	mLost         = metrics.NewGauge("hopscope_exporter_lost", "Reports lost before the collector, by sequence numbers; late ones are subtracted.")
 	mFindings     = metrics.NewGauge("hopscope_findings_open", "Findings that last, by kind and severity, without those that another one explains.", "kind", "severity")
-	mSeen         = metrics.NewGauge("hopscope_hops_seen", "Hops with records, in the last window in which there were any.")
-	mJudged       = metrics.NewGauge("hopscope_hops_judged", "Of these, hops whose values were compared with their history.")
+	mSeen         = metrics.NewGauge("hopscope_hops_seen", "Hops with records, in the last window with records.")
+	mJudged       = metrics.NewGauge("hopscope_hops_judged", "Hops whose values were compared with their history, in the last window with records.")
 	mLearning     = metrics.NewGauge("hopscope_hops_learning", "Hops that are younger than their statistics need; their findings are marked.")
 	mSinkQueue    = metrics.NewGauge("hopscope_sink_queue_bytes", "Memory of batches waiting for the sink.", "sink")
 	mAside        = metrics.NewGauge("hopscope_sink_aside_points", "Points set aside, which the sink fails for while it takes others.", "sink")
 	mPoints       = metrics.NewCounter("hopscope_sink_points_total", "Points, by what became of them.", "sink", "outcome")
 	mRaw          = metrics.NewCounter("hopscope_raw_reports_total", "Reports of the raw stream, by what became of them.", "outcome")
 	mSteps        = metrics.NewCounter("hopscope_clock_steps_total", "Steps of the wall clock in this run, sleep of the machine included.")
-	mStep         = metrics.NewGauge("hopscope_clock_step_seconds", "By how much it was set the last time, negative for back.")
+	mStep         = metrics.NewGauge("hopscope_clock_step_seconds", "Length of the last step of the wall clock, negative for back.")
 	mClockHeld    = metrics.NewGauge("hopscope_clock_held", "1 while the last window is kept open, since the clock is further back than corrections reach.")
 	mCorrections  = metrics.NewGauge("hopscope_corrections_bytes", "Memory of the windows kept for corrections.")
 	mMisplaced    = metrics.NewCounter("hopscope_window_misplaced_reports_total", "Reports that count in another window than that of their receipt, after delays of workers or steps of the clock.")
@@ -97,8 +97,8 @@ func spoolValues(name string, st *spool.Stats) []metrics.Value {
 		metrics.Of(metrics.NewCounter("hopscope_sink_spool_missing_segments_total", "Segments that were gone or emptied.", "sink"), st.MissingSegments, name),
 		metrics.Of(metrics.NewGauge("hopscope_sink_spool_quarantined_bytes", "Damaged bytes that are kept aside in the spool's directory.", "sink"), st.Quarantined, name),
 		metrics.Of(metrics.NewCounter("hopscope_sink_spool_syncs_total", "Times that records were forced to the disk.", "sink"), st.Syncs, name),
-		metrics.Of(metrics.NewCounter("hopscope_sink_spool_sync_failures_total", "Times that the disk failed at that.", "sink"), st.SyncFailures, name),
-		metrics.Of(metrics.NewCounter("hopscope_sink_spool_sync_seconds_total", "Time that it took.", "sink"), st.SyncSeconds, name),
+		metrics.Of(metrics.NewCounter("hopscope_sink_spool_sync_failures_total", "Failed syncs of the spool.", "sink"), st.SyncFailures, name),
+		metrics.Of(metrics.NewCounter("hopscope_sink_spool_sync_seconds_total", "Time of all syncs of the spool.", "sink"), st.SyncSeconds, name),
 	}
 }
 

@@ -44,21 +44,28 @@ Measurements of the network are [series](series.md). Names in `+"`_total`"+` are
 | --- | --- |
 `)
 	cfg := defaultConfig()
-	if err := writeMetrics(w, slices.Concat(collector.Metrics(&cfg), fleetMetrics, historyMetrics)); err != nil {
+	ofCollector := slices.Concat(collector.Metrics(&cfg), fleetMetrics, historyMetrics)
+	if err := writeMetrics(w, ofCollector); err != nil {
 		return err
 	}
 	fmt.Fprint(w, `
 ## The consumers of a fleet
 
 Metrics of [hopscope consume](fleet.md). A fleet has a partition for each slice, and one more. After a take-over the windows since the last checkpoint count here, too.
-
-| metric | meaning |
-| --- | --- |
 `)
 	list := slices.Concat(fleet.Metrics, collector.AlertMetrics, collector.RemovedMetrics)
 	for _, m := range consumeMetrics {
 		list = append(list, m.Metric)
 	}
+	var same []string
+	list = slices.DeleteFunc(list, func(m collector.Metric) bool {
+		known := slices.ContainsFunc(ofCollector, func(c collector.Metric) bool { return c.Name == m.Name && c.Help == m.Help })
+		if known {
+			same = append(same, "`"+m.Name+"`")
+		}
+		return known
+	})
+	fmt.Fprintf(w, "Those of a collector are also %s.\n\n| metric | meaning |\n| --- | --- |\n", strings.Join(same, ", "))
 	if err := writeMetrics(w, list); err != nil {
 		return err
 	}

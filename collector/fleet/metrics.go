@@ -34,9 +34,9 @@ var (
 	mPublished  = metrics.NewCounter("hopscope_consume_published_total", "Records written to Kafka: ends of windows, merged slices and whole windows.")
 	mGeneration = metrics.NewGauge("hopscope_consume_generation", "Generation of the group; 0 outside of one.")
 	mMerged     = metrics.NewCounter("hopscope_consume_merged_total", "Reports of merged windows.", "sink")
-	mStored     = metrics.NewCounter("hopscope_consume_stored_total", "Of these, those that the store has confirmed.", "sink")
-	mInFlight   = metrics.NewGauge("hopscope_consume_in_flight", "Of these, those that are on their way, by stage.", "sink", "stage")
-	mDropped    = metrics.NewCounter("hopscope_consume_dropped_total", "Of these, those that were dropped, by stage.", "sink", "stage")
+	mStored     = metrics.NewCounter("hopscope_consume_stored_total", "Reports of merged windows that the store has confirmed.", "sink")
+	mInFlight   = metrics.NewGauge("hopscope_consume_in_flight", "Reports of merged windows on their way, by stage.", "sink", "stage")
+	mDropped    = metrics.NewCounter("hopscope_consume_dropped_total", "Reports of merged windows that were dropped, by stage.", "sink", "stage")
 	mLeftOut    = metrics.NewGauge("hopscope_left_out", "What limits left out in this run, by the setting to raise, in the units of /readyz and the console.", "setting")
 	mWrite      = metrics.Metric{Name: "hopscope_consume_write_seconds", Help: "How long writes to a store took.", Labels: []string{"sink", "ok"}, Kind: metrics.Histogram}
 

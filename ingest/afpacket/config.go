@@ -82,7 +82,7 @@ func (c Config) Open() (ingest.Source, error) {
 func (c Config) Metrics() []ingest.Metric {
 	return []ingest.Metric{
 		{Name: "frames_total", Help: "Frames read from interfaces.", Value: func(s *ingest.Stats) uint64 { return s.Frames }},
-		{Name: "bytes_total", Help: "Bytes in those.", Value: func(s *ingest.Stats) uint64 { return s.Bytes }},
+		{Name: "bytes_total", Help: "Bytes of frames read from interfaces.", Value: func(s *ingest.Stats) uint64 { return s.Bytes }},
 		{Name: "kernel_dropped_total", Help: "Frames that the kernel dropped because the ring was full.", Value: func(s *ingest.Stats) uint64 { return s.KernelDropped }},
 		{Name: "truncated_total", Help: "Frames longer than afpacket.max_frame_bytes.", Value: func(s *ingest.Stats) uint64 { return s.Truncated }},
 	}

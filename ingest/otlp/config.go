@@ -115,7 +115,7 @@ func (c Config) Open() (ingest.Source, error) {
 func (c Config) Metrics() []ingest.Metric {
 	return []ingest.Metric{
 		{Name: "requests_total", Help: "Requests to export metrics that were handed on.", Value: func(s *ingest.Stats) uint64 { return s.Frames }},
-		{Name: "bytes_total", Help: "Bytes in those, unpacked.", Value: func(s *ingest.Stats) uint64 { return s.Bytes }},
+		{Name: "bytes_total", Help: "Bytes of requests that were handed on, unpacked.", Value: func(s *ingest.Stats) uint64 { return s.Bytes }},
 		{Name: "busy_total", Help: "Requests refused for lack of room; senders are asked to retry.", Value: func(s *ingest.Stats) uint64 { return s.Refused }},
 		{Name: "too_long_total", Help: "Requests refused as longer than otlp.max_request_bytes.", Value: func(s *ingest.Stats) uint64 { return s.TooLong }},
 		{Name: "damaged_total", Help: "Broken requests, and those in other forms or protocols.", Value: func(s *ingest.Stats) uint64 { return s.Damaged }},

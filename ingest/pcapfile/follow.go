@@ -89,7 +89,7 @@ func (c FollowConfig) Open() (ingest.Source, error) {
 func (c FollowConfig) Metrics() []ingest.Metric {
 	return []ingest.Metric{
 		{Name: "frames_total", Help: "Frames read from captures.", Value: func(s *ingest.Stats) uint64 { return s.Frames }},
-		{Name: "bytes_total", Help: "Bytes in those.", Value: func(s *ingest.Stats) uint64 { return s.Bytes }},
+		{Name: "bytes_total", Help: "Bytes of frames read from captures.", Value: func(s *ingest.Stats) uint64 { return s.Bytes }},
 		{Name: "truncated_total", Help: "Frames of which the capture holds less than was on the wire.", Value: func(s *ingest.Stats) uint64 { return s.Truncated }},
 		{Name: "damaged_total", Help: "Captures that could not be read to their end.", Value: func(s *ingest.Stats) uint64 { return s.Damaged }},
 	}

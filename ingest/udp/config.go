@@ -77,7 +77,7 @@ func (c Config) Open() (ingest.Source, error) {
 func (c Config) Metrics() []ingest.Metric {
 	return []ingest.Metric{
 		{Name: "datagrams_total", Help: "Datagrams received.", Value: func(s *ingest.Stats) uint64 { return s.Frames }},
-		{Name: "bytes_total", Help: "Bytes in those.", Value: func(s *ingest.Stats) uint64 { return s.Bytes }},
+		{Name: "bytes_total", Help: "Bytes of received datagrams.", Value: func(s *ingest.Stats) uint64 { return s.Bytes }},
 		{Name: "kernel_dropped_total", Help: "Datagrams that the kernel dropped because the socket buffer was full.", Value: func(s *ingest.Stats) uint64 { return s.KernelDropped }},
 		{Name: "truncated_total", Help: "Datagrams longer than udp.max_datagram_bytes.", Value: func(s *ingest.Stats) uint64 { return s.Truncated }},
 		{Name: "refused_total", Help: "Datagrams from sources that udp.allow_sources does not name.", Value: func(s *ingest.Stats) uint64 { return s.Refused }},

@@ -56,7 +56,7 @@ var Metrics = []Metric{
 	countedByLoop("networks_total", "Networks that were taken over from changed files while the control ran.", func(s *State) uint64 { return s.Networks }),
 	countedByLoop("networks_refused_total", "Changed files that were refused, whole; what was in force stays.", func(s *State) uint64 { return s.NetworksRefused }),
 	ofRounds("rounds_total", "Rounds of probes whose fate agents reported.", true, func(r *roundsStatus) float64 { return float64(r.Sent) }),
-	ofRounds("rounds_lost_total", "Those of them that got lost.", true, func(r *roundsStatus) float64 { return float64(r.Lost) }),
+	ofRounds("rounds_lost_total", "Rounds of probes that got lost, by the same reports.", true, func(r *roundsStatus) float64 { return float64(r.Lost) }),
 	ofRounds("rounds_refused_total", "Answers of agents about rounds that cannot be, and were refused, whole.", true, func(r *roundsStatus) float64 { return float64(r.Refused) }),
 	ofRounds("rounds_begun_anew_total", "Restarts of the count of a probe's rounds, as after a change of plan; unknown ones stay unknown.", true, func(r *roundsStatus) float64 { return float64(r.Declined) }),
 	ofRounds("rounds_unsent_total", "Rounds that the agents' own ports did not take; they accuse no link.", true, func(r *roundsStatus) float64 { return float64(r.Unsent) }),
@@ -67,7 +67,7 @@ var Metrics = []Metric{
 	gauge("epoch", "Epoch of the plan that devices are to have.", func(s *Status) float64 { return float64(s.Epoch) }),
 	gauge("epoch_in_force", "Epoch of the last plan that all devices had that are up.", func(s *Status) float64 { return float64(s.InForce) }),
 	gauge("probes", "Probes of the plan.", func(s *Status) float64 { return float64(s.Probes) }),
-	gauge("detailed_probes", "Those of them that look closer.", func(s *Status) float64 { return float64(s.Detailed) }),
+	gauge("detailed_probes", "Probes of the plan that look closer.", func(s *Status) float64 { return float64(s.Detailed) }),
 	gauge("suspects", "Directions of links that are suspicious.", func(s *Status) float64 { return float64(len(s.Suspects)) }),
 	gauge("left_out_links", "Suspicious links without a closer look, by budget, by the cap on changes, or without a probe.", func(s *Status) float64 {
 		return float64(len(s.Stats.LeftOut) + len(s.Stats.NoProbe))

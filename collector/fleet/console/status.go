@@ -184,7 +184,7 @@ var (
 	metricRecords   = metrics.Metric{Name: "hopscope_console_records_total", Kind: metrics.Counter, Help: "Records of the series that were read."}
 	metricRefused   = metrics.Metric{Name: "hopscope_console_records_refused_total", Kind: metrics.Counter, Help: "Records of the series and of the roster that were refused."}
 	metricWindows   = metrics.Metric{Name: "hopscope_console_windows_total", Kind: metrics.Counter, Help: "Windows that were handed to the page."}
-	metricRevisions = metrics.Metric{Name: "hopscope_console_windows_revised_total", Kind: metrics.Counter, Help: "Of these, windows with what came late."}
+	metricRevisions = metrics.Metric{Name: "hopscope_console_windows_revised_total", Kind: metrics.Counter, Help: "Corrected windows that were handed to the page."}
 	metricFindings  = metrics.Metric{Name: "hopscope_console_findings_total", Kind: metrics.Counter, Help: "Findings that were handed to the page."}
 	metricGaps      = metrics.Metric{Name: "hopscope_console_gaps_total", Kind: metrics.Counter, Help: "Stretches of the series that were not there, or could not be read."}
 	metricBehind    = metrics.Metric{Name: "hopscope_console_behind_records", Help: "Records of the series that are there and were not read yet."}
