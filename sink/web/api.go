@@ -120,7 +120,7 @@ func (s *Server) servePast(w http.ResponseWriter, r *http.Request, answer func(c
 	return s.deps.Past.Serve(r, func(v any) { s.answerPacked(w, r, v) }, func(status int, text string) { problem(w, status, text) }, answer)
 }
 
-// statusAnswer is the account of a collector or a console of itself.
+// statusAnswer is the state of a collector or a console.
 type statusAnswer struct {
 	Version          string           `json:"version"`
 	NowMS            int64            `json:"now_ms"`

@@ -53,24 +53,24 @@ var endpoints = []endpoint{
 	{path: "windows", about: "one value of every hop in every window, oldest first", role: access.Viewer, answer: ask.Matrix{}, serve: (*Server).serveWindows,
 		params: []param{{name: "metric", about: "the value, latency_p99 without it", enum: metricNames[:]}, sinceParam, fromParam, toParam}},
 	{path: "hops", about: "hops, the worst of the last 12 windows first", role: access.Viewer, answer: ask.HopList{}, serve: (*Server).serveHops,
-		params: []param{queryParam, {name: "sort", about: "the value that puts them in order, latency_p99 without it; node for the order of nodes", enum: append([]string{"node"}, metricNames[:]...)}, orderParam, limitParam, offsetParam, fromParam, toParam}},
+		params: []param{queryParam, {name: "sort", about: "the value that orders them, latency_p99 without it; node for the order of nodes", enum: append([]string{"node"}, metricNames[:]...)}, orderParam, limitParam, offsetParam, fromParam, toParam}},
 	{path: "hop", about: "one hop over time", role: access.Viewer, answer: ask.HopAnswer{}, serve: (*Server).serveHop,
-		params: []param{{name: "node", about: "a node, or a hop in every form in which hops are written, such as 7:3", required: true}, {name: "egress_if", about: "the interface, where node is a node alone"}, fromParam, toParam}},
+		params: []param{{name: "node", about: "a node, or a hop such as 7:3", required: true}, {name: "egress_if", about: "the interface, where node is a node alone"}, fromParam, toParam}},
 	{path: "flows", about: "flows, their paths and what nodes saw of them by samples and flow records, the busiest first", role: access.Viewer, answer: flowList{}, serve: (*Server).serveFlows,
 		params: []param{queryParam, sortParam(ask.FlowColumns), orderParam, limitParam, offsetParam}},
 	{path: "flow", about: "one flow over time, with its path changes", role: access.Viewer, answer: flowAnswer{}, serve: (*Server).serveFlow,
-		params: []param{{name: "key", about: `a flow in every form in which flows are written, such as "10.0.0.1:80 > 10.0.0.2:5001 tcp"`, required: true}}},
+		params: []param{{name: "key", about: `a flow, such as "10.0.0.1:80 > 10.0.0.2:5001 tcp"`, required: true}}},
 	{path: "paths", about: "paths that follow from digests, those that are not certain first", role: access.Viewer, answer: ask.PathList{}, serve: (*Server).servePaths},
 	{path: "probes", about: "what probes of agents reported of hops, by probe, in the newest 8 windows", role: access.Viewer, answer: ask.ProbeSpans{}, serve: (*Server).serveProbes, params: []param{sinceParam}},
 	{path: "findings", about: "findings, open and ended", role: access.Viewer, answer: findingList{}, serve: (*Server).serveFindings, params: []param{fromParam, toParam}},
-	{path: "explain", about: "a finding with its symptoms, the section of the documentation about its kind, the settings in force, what was not judged, and where to look next", role: access.Viewer, answer: ask.Explanation{}, serve: (*Server).serveExplain,
+	{path: "explain", about: "a finding with its symptoms, the documentation of its kind, the settings in force, what was not judged, and where to look next", role: access.Viewer, answer: ask.Explanation{}, serve: (*Server).serveExplain,
 		params: []param{{name: "id", about: "the finding's id, or the name of its alert", required: true}}},
 	{path: "map", about: "nodes and links of the map, with an ETag: of a topology, or as flows show them", role: access.Viewer, answer: atlas.Document{}, serve: (*Server).serveMap},
 	{path: "map/state", about: "a value of every direction of a link, and what is found and suspected where", role: access.Viewer, answer: mapState{}, serve: (*Server).serveMapState,
 		params: []param{{name: "metric", about: "the value, latency_p99 without it", enum: metricNames[:]}}},
 	{path: "map/probes", about: "probes of the plan in force and the links that they cross; 404 where no control of probes runs", role: access.Viewer, answer: mapProbeList{}, serve: (*Server).serveMapProbes,
 		params: []param{{name: "limit", about: "probes of the answer, 2000 without it", kind: "integer", least: 1, most: maxMapProbes}, offsetParam}},
-	{path: "film", about: "one value of every direction of a link in the latest windows, with the row and column that it has in a picture of switches by switches", role: access.Viewer, answer: ask.Film{}, serve: (*Server).serveFilm,
+	{path: "film", about: "one value of every direction of a link in the latest windows, for a picture of switches by switches", role: access.Viewer, answer: ask.Film{}, serve: (*Server).serveFilm,
 		params: []param{{name: "metric", about: "the value, queue_p99 without it", enum: metricNames[:]}, {name: "limit", about: "windows of the answer, 60 without it", kind: "integer", least: 1, most: maxFilm}, sinceParam}},
 	{path: "exporters", about: "exporters, silent ones first, then by loss; and hops without a node id", role: access.Viewer, answer: ask.ExporterList{}, serve: (*Server).serveExporters,
 		params: []param{queryParam, sortParam(ask.ExporterColumns), orderParam, limitParam, offsetParam}},
@@ -82,13 +82,13 @@ var endpoints = []endpoint{
 	{path: "unread", about: "exporters whose datagrams no profile reads, with the beginning of one of them, and metrics of which nothing is counted", role: access.Viewer, answer: ask.UnreadList{}, serve: (*Server).serveUnread},
 	{path: "sample", about: "the beginning of a datagram that no profile reads, as a text file", role: access.Viewer, media: "text/plain", serve: (*Server).serveSample,
 		params: []param{{name: "address", about: "the exporter's address", required: true}}},
-	{path: "names", about: "what nodes, interfaces and hosts are called, as an inventory in JSON", role: access.Viewer, answer: names.Document{}, serve: (*Server).serveNames},
+	{path: "names", about: "names of nodes, interfaces and hosts, as an inventory in JSON", role: access.Viewer, answer: names.Document{}, serve: (*Server).serveNames},
 	{path: "fleet", about: "collectors and consumers of a fleet, and the windows without some; 404 on the page of one collector", role: access.Viewer, answer: fleetAnswer{}, serve: (*Server).serveFleet,
 		params: []param{limitParam, offsetParam}},
 	{path: "events", about: "server-sent events finding, window, ledger and loop, between which ping comes; the header Last-Event-ID resumes", role: access.Viewer, media: "text/event-stream", serve: (*Server).serveEvents,
 		params: []param{{name: "last_event_id", about: "resumes, for clients that cannot send the header"}}},
 
-	{path: "whoami", about: "the client as it is known, its role, and what a browser sends with changes", role: access.Viewer, answer: access.Whoami{}, serve: atGate((*access.Gate).ServeWhoami)},
+	{path: "whoami", about: "the client, its role, and what a browser sends with changes", role: access.Viewer, answer: access.Whoami{}, serve: atGate((*access.Gate).ServeWhoami)},
 	{path: "logout", about: "ends the session of the browser", role: access.Viewer, change: true, answer: access.Done{}, serve: atGate((*access.Gate).ServeLogout)},
 	{path: "attention", about: "open findings that were acknowledged, muted or commented on", role: access.Viewer, answer: ask.AttentionList{}, serve: atDesk((*ask.Desk).ServeAttention)},
 	{path: "findings/ack", about: "acknowledges a finding, whose alert is not repeated from then on", role: access.Operator, change: true, body: ask.Acknowledge{}, answer: access.Done{}, serve: atDesk((*ask.Desk).ServeAcknowledge)},
@@ -109,7 +109,7 @@ var endpoints = []endpoint{
 
 // sortParam is the parameter of a list with columns.
 func sortParam[R any](columns []ask.Column[R]) param {
-	return param{name: "sort", about: "the column that puts all rows in order, before the page is cut; without it as said above", enum: ask.ColumnNames(columns)}
+	return param{name: "sort", about: "column that orders all rows; without it the order above", enum: ask.ColumnNames(columns)}
 }
 
 // atGate and atDesk serve an endpoint that the gate or the desk of a server answers.

@@ -395,8 +395,8 @@ func apiMarkdown(t *testing.T, doc []byte) string {
 	var b strings.Builder
 	b.WriteString("# The API\n\n" + api.Info.Description + "\n\n" +
 		"Every path begins with `/api/v1/`; without `v1/` it is the newest version. `/api/openapi.json` has this page for programs, as OpenAPI 3.1. Where [a login](access.md) is configured, each request has\n" +
-		"the header `Authorization: Bearer TOKEN`; what needs no other role needs `viewer`. What cannot be answered has a status of 400 and above, and [the reason](#problem). This page is written from the code.\n\n" +
-		"## Parameters\n\nSeveral paths have these, and name them; a path explains its other ones.\n\n")
+		"the header `Authorization: Bearer TOKEN`; a path without a role needs `viewer`. What cannot be answered has a status of 400 and above, and [the reason](#problem).\n\n" +
+		"## Parameters\n\nSeveral paths have these, and name them.\n\n")
 	paramText := func(q apiParameter) string {
 		text := q.Description
 		if q.Schema.Minimum != nil && *q.Schema.Maximum <= 1<<31 {
@@ -450,11 +450,20 @@ func apiMarkdown(t *testing.T, doc []byte) string {
 			b.WriteString("\n" + own)
 		}
 	}
-	b.WriteString("\n## Types\n\nA field with ? may be absent.\n")
+	b.WriteString("\n## Types\n\nA field with ? may be absent. A field without a type is a string, `T[]` a list, `{T}` an object whose values are of that type. What a path answers, it describes.\n")
+	described := map[string]bool{} // types that the summaries of their paths describe
+	for _, e := range endpoints {
+		if e.answer != nil && e.body == nil {
+			for _, c := range api.Paths["/api/v1/"+e.path][methodOf(&e)].Responses["200"].Content {
+				ref, _ := c.Schema["$ref"].(string)
+				described[path.Base(ref)] = true
+			}
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(api.Components.Schemas)) {
 		s := api.Components.Schemas[name]
 		fmt.Fprintf(&b, "\n### %s\n\n", name)
-		if s.Description != "" {
+		if s.Description != "" && (!described[name] || strings.Contains(s.Description, ". ")) {
 			b.WriteString(upper(strings.TrimPrefix(s.Description, name+" is ")) + "\n\n")
 		}
 		var kinds []string // of fields without a text
@@ -473,13 +482,21 @@ func apiMarkdown(t *testing.T, doc []byte) string {
 				plain[kind] = append(plain[kind], label)
 				continue
 			}
-			fmt.Fprintf(&b, "- %s (%s): %s\n", label, kind, text)
+			fmt.Fprintf(&b, "- %s%s: %s\n", label, inBrackets(kind), text)
 		}
 		for _, kind := range kinds {
-			fmt.Fprintf(&b, "- %s (%s)\n", strings.Join(plain[kind], ", "), kind)
+			fmt.Fprintf(&b, "- %s%s\n", strings.Join(plain[kind], ", "), inBrackets(kind))
 		}
 	}
 	return b.String()
+}
+
+// inBrackets writes the type of a field, unless it is a string.
+func inBrackets(kind string) string {
+	if kind == "string" {
+		return ""
+	}
+	return " (" + kind + ")"
 }
 
 // fieldOrder lists the fields of a type, required ones first, in the order of their names.
@@ -507,24 +524,28 @@ func fieldOrder(doc []byte, name string) []string {
 	return append(fields, rest...)
 }
 
-// kindOf writes a schema in words.
+// kindOf writes a schema as a type.
 func kindOf(s map[string]any) string {
 	if ref, ok := s["$ref"].(string); ok {
 		name := path.Base(ref)
 		return "[" + name + "](#" + strings.ToLower(name) + ")"
 	}
 	if choices, ok := s["anyOf"].([]any); ok {
-		return kindOf(choices[0].(map[string]any)) + " or null"
+		return kindOf(choices[0].(map[string]any)) + "|null"
 	}
 	switch kind := s["type"].(type) {
 	case []any:
-		return fmt.Sprintf("%v or null", kind[0])
+		return fmt.Sprintf("%v|null", kind[0])
 	case string:
 		switch kind {
 		case "array":
-			return "list of " + kindOf(s["items"].(map[string]any))
+			of := kindOf(s["items"].(map[string]any))
+			if strings.Contains(of, "|") {
+				of = "(" + of + ")"
+			}
+			return of + "[]"
 		case "object":
-			return "object of " + kindOf(s["additionalProperties"].(map[string]any))
+			return "{" + kindOf(s["additionalProperties"].(map[string]any)) + "}"
 		}
 		return kind
 	}
@@ -536,7 +557,7 @@ func roleText(role string) string {
 	if role == access.Viewer.String() {
 		return ""
 	}
-	return " Needs the role `" + role + "`."
+	return " Role: `" + role + "`."
 }
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

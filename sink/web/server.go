@@ -78,7 +78,7 @@ type Source struct {
 	Frames  uint64 `json:"frames"`            // received
 }
 
-// Setting is a thing that was configured, and how.
+// Setting is a setting in force.
 type Setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`

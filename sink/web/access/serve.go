@@ -151,7 +151,7 @@ func (g *Gate) ServeLogout(w http.ResponseWriter, r *http.Request) {
 
 // TokenList lists the tokens by role.
 type TokenList struct {
-	Most   int     `json:"most"` // that there can be
+	Most   int     `json:"most"` // most tokens
 	Tokens []Token `json:"tokens"`
 }
 
@@ -162,7 +162,7 @@ func (g *Gate) ServeTokens(w http.ResponseWriter, _ *http.Request) {
 
 // NewToken asks for a token.
 type NewToken struct {
-	Name           string `json:"name"` // what it is for; no other one has it
+	Name           string `json:"name"` // unique, by what it is for
 	Role           Role   `json:"role"` // viewer, operator or admin
 	ExpiresSeconds int64  `json:"expires_seconds,omitempty"`
 }
@@ -236,7 +236,7 @@ func checkID(id string) error {
 
 // SessionList lists the open sessions.
 type SessionList struct {
-	Most     int       `json:"most"` // that can be open
+	Most     int       `json:"most"` // most open sessions
 	Sessions []Session `json:"sessions"`
 }
 
@@ -266,7 +266,7 @@ func (g *Gate) ServeEnd(w http.ResponseWriter, r *http.Request) {
 // ChangeList lists changes.
 type ChangeList struct {
 	Changes []Change `json:"changes"` // the newest first
-	More    bool     `json:"more"`    // there are older ones of these: ask with before
+	More    bool     `json:"more"`    // older ones exist: ask with before
 	Kept    int      `json:"kept"`    // changes that can be asked for; the file has more
 }
 

@@ -13,14 +13,14 @@ import (
 
 // Session is a login of a browser.
 type Session struct {
-	ID      string `json:"id"` // names it, and does not give access to it
+	ID      string `json:"id"` // a name, which gives no access
 	User    string `json:"user"`
 	Role    Role   `json:"role"`  // viewer, operator or admin
 	Login   string `json:"login"` // how it began: token, api-token, oidc
 	From    string `json:"from"`  // the address that used it last
 	BeganMS int64  `json:"began_ms"`
 	UsedMS  int64  `json:"last_used_ms"`
-	EndsMS  int64  `json:"ends_ms"` // if it is used until then
+	EndsMS  int64  `json:"ends_ms"` // its end, if it is used until then
 
 	token string // id of the API token that it began with, or ""
 }

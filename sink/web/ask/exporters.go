@@ -34,8 +34,8 @@ type ExporterRow struct {
 	RecentReports int64   `json:"recent_reports"` // in the recent windows
 	RecentLost    int64   `json:"recent_lost"`
 	LastMS        int64   `json:"last_ms"` // end of the last window with a report, 0 if there was none
-	Silent        bool    `json:"silent"`  // says an open finding
-	Idle          bool    `json:"idle"`    // no report in the latest windows, which may be its way
+	Silent        bool    `json:"silent"`  // an open finding reports it silent
+	Idle          bool    `json:"idle"`    // no report in the latest windows, which may be usual
 	Trend         []Value `json:"trend"`   // reports, the kept windows, oldest first
 }
 

@@ -7,13 +7,9 @@ import (
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
-// Film is a series of pictures of a network, as INT-path (INFOCOM 2019, figure 6) has them: one value of all directions of
-// links in a series of windows. A window is a matrix of switches by switches, whose cell at row a and column b is the value
-// of the link from a to b. A film is a tensor of windows by switches by switches.
-//
-// Neighbours are near each other in the order of rows and columns ([atlas.Order]), so that what happens in one part of a
-// network is one patch of its picture. A cell without a link, or without a report in the window, is absent, which is not
-// zero. Where several links lead from one switch to another, their cell has the greatest value.
+// Film is a series of pictures of a network (INT-path, INFOCOM 2019, figure 6): one value of all directions of links in a
+// series of windows. The cell at row a and column b is the value of the link from switch a to switch b, of parallel links the
+// greatest. Neighbours are near each other ([atlas.Order]). A cell without a link or a report is absent, which is not zero.
 type Film struct {
 	Metric     string     `json:"metric"`
 	Unit       string     `json:"unit"`

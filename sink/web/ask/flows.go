@@ -161,7 +161,7 @@ type FlowRow struct {
 	Key       string       `json:"key"`
 	Packets   float64      `json:"packets"`          // in the recent windows
 	Octets    float64      `json:"octets,omitempty"` // in the recent windows, of the node that saw the most; absent where none says it
-	Seen      []SightRow   `json:"seen,omitempty"`   // by samples and flow records, which do not say in which order
+	Seen      []SightRow   `json:"seen,omitempty"`   // by samples and flow records, without their order
 	LastMS    int64        `json:"last_ms"`
 	Changes   uint64       `json:"changes"`    // of the path, since the flow was first seen
 	ChangedMS int64        `json:"changed_ms"` // the last of them, 0 if none was seen

@@ -96,7 +96,7 @@ type HopAnswer struct {
 	Range   *Range             `json:"range,omitempty"` // of an answer out of the history, whose windows are columns
 }
 
-// Matrix is a metric of all hops over the kept windows. It is written by hand.
+// Matrix is a metric of all hops over the kept windows.
 type Matrix struct {
 	Metric   string              `json:"metric"`
 	Unit     string              `json:"unit"`    // ns, B, ratio or reports

@@ -115,7 +115,7 @@ type PathShare struct {
 	Confidence float64  `json:"confidence"`
 }
 
-// PathChoice holds paths of which digests do not say which are used.
+// PathChoice holds paths that digests do not distinguish.
 type PathChoice struct {
 	Paths [][]string `json:"paths"`
 	Share float64    `json:"share"`
@@ -140,7 +140,7 @@ type PathRow struct {
 	Inseparable []PathChoice `json:"inseparable_paths,omitempty"` // of which digests do not say which are used
 	Unexplained float64      `json:"unexplained_share,omitempty"` // of packets that take none of them
 
-	Unsettled bool `json:"unsettled,omitempty"` // digests contradict the path: whether it is the only one is being looked for
+	Unsettled bool `json:"unsettled,omitempty"` // digests contradict the path, which may not be the only one
 }
 
 // PathList holds some of the flows with digests.

@@ -1,6 +1,6 @@
 package ask
 
-// Range says of what time an answer is that was asked with from= and to=, and what it lacks.
+// Range is the time of an answer to from= and to=, with what it lacks.
 type Range struct {
 	FromMS       int64    `json:"from_ms"`       // what was asked for, widened to whole columns
 	ToMS         int64    `json:"to_ms"`         // excluded
@@ -10,7 +10,7 @@ type Range struct {
 	Lacks        []string `json:"lacks"`         // what the answer lacks, a sentence each
 }
 
-// History is the account of the history on disk.
+// History is the state of the history on disk.
 type History struct {
 	Kept        bool   `json:"kept"`
 	Why         string `json:"why,omitempty"` // why there is none, and what to set

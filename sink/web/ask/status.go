@@ -8,7 +8,7 @@ type Judged struct {
 	Judged        int    `json:"judged"`
 	TooYoung      int    `json:"too_young"`
 	TooFew        int    `json:"too_few"`
-	NoLatency     int    `json:"no_latency,omitempty"`     // of the judged
+	NoLatency     int    `json:"no_latency,omitempty"`     // judged hops without a latency
 	Paths         int    `json:"paths,omitempty"`          // of probes
 	PathsUnjudged int    `json:"paths_unjudged,omitempty"` // of these, those whose delay was not judged
 	MinRecords    uint64 `json:"min_records"`

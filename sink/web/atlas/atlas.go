@@ -56,7 +56,7 @@ const (
 	Force  = "force"  // no place is known: the page finds some
 )
 
-// nodeDoc and linkDoc are as the API has them.
+// nodeDoc is a node of the map.
 type nodeDoc struct {
 	ID    uint32  `json:"id"`
 	Name  string  `json:"name,omitempty"`
@@ -67,6 +67,7 @@ type nodeDoc struct {
 	Y     float64 `json:"y"`
 }
 
+// linkDoc is a link of the map, with an interface at each end.
 type linkDoc struct {
 	A     uint32  `json:"a"`
 	AIf   uint32  `json:"a_if,omitempty"`
@@ -78,7 +79,7 @@ type linkDoc struct {
 
 // Document is the answer. Directions are numbered by links: 2i leaves the end a of link i, and 2i+1 the end b.
 type Document struct {
-	Version string    `json:"version"` // of all that follows; "" where there is no map
+	Version string    `json:"version"` // of the map; "" without one
 	Source  string    `json:"source"`  // "topology", "flows", or "" where there is none
 	Name    string    `json:"name,omitempty"`
 	Layout  string    `json:"layout,omitempty"`
