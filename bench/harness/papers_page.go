@@ -3,20 +3,22 @@ package harness
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 )
 
 const head = `# Papers
 
-Each figure, table, algorithm, theorem and stated result of five texts, and ours beside it. The page is written from the list in
-[bench/harness](../bench/harness/papers.go) and the files of [bench/results](../bench/results), by
-` + "`go test ./bench/harness -run TestPapersPage -update`" + `; a test fails where they differ. ` + "`make papers`" + ` measures what is not measured yet.
+Each figure, table, algorithm, theorem and stated result of five texts, with ours beside it. ` + "`go test ./bench/harness -run TestPapersPage -update`" + ` writes the page from
+[bench/harness](../bench/harness/papers.go) and [bench/results](../bench/results). ` + "`make papers`" + ` measures what is not measured yet.
 
-Places are those of the texts. A published figure stands with what it can be: its digits, the error of reading a curve from what the text
-says of it (the pictures themselves are not in the texts that we have), and the spread of the experiment that it is of. Ours is reproduced if it lies between.
-Times are of other machines, so that only orders of size and shapes are compared. How each paper was read is in the pages of the
-plans ([cover](plan-cover.md#readings-of-the-papers), [orchestrate](plan-orchestrate.md#readings-of-the-paper), [attention](plan-attention.md#readings-of-the-paper),
-[delivery](plan-delivery.md#readings-of-the-paper)) and in [PINT's](pint.md).
+Places are those of the texts. A published figure *can be* within its digits, the error of reading a curve from what the text says of it (the texts that we have lack the
+pictures), and the spread of its experiment. It is reproduced if ours lies in that range; other rows state the reason. Times are of other machines, so that only orders of size
+and shapes are compared. ` + "`go test ./PACKAGE -run '^TEST$'`" + ` runs a test.
+
+How each paper was read: [cover](plan-cover.md#readings-of-the-papers), [orchestrate](plan-orchestrate.md#readings-of-the-paper), [attention](plan-attention.md#readings-of-the-paper),
+[delivery](plan-delivery.md#readings-of-the-paper), [PINT](pint.md).
 
 `
 
@@ -29,15 +31,11 @@ func PapersPage(read ResultFiles) (string, error) {
 		fmt.Fprintf(&sum, " %s |", s)
 	}
 	sum.WriteString("\n| --- |" + strings.Repeat(" --- |", len(states)+1) + "\n")
-	for _, t := range Papers {
-		count := map[PaperState]int{}
-		fmt.Fprintf(&body, "\n## %s\n\n%s\n\n| place | what | published | can be | ours | state, and command or test |\n| --- | --- | --- | --- | --- | --- |\n", t.Name, t.Title)
-		for k := range t.Items {
-			state, err := t.Items[k].write(&body, read)
-			if err != nil {
-				return "", fmt.Errorf("%s, %w", t.Name, err)
-			}
-			count[state]++
+	for k := range Papers {
+		t := &Papers[k]
+		count, err := t.write(&body, read)
+		if err != nil {
+			return "", fmt.Errorf("%s, %w", t.Name, err)
 		}
 		fmt.Fprintf(&sum, "| [%s](#%s) | %d |", t.Name, strings.ToLower(t.Name), len(t.Items))
 		for _, s := range states {
@@ -48,62 +46,128 @@ func PapersPage(read ResultFiles) (string, error) {
 	return head + sum.String() + body.String(), nil
 }
 
-// write writes the lines of an item: one for each value, and the reason on the first.
-func (i *PaperItem) write(b *strings.Builder, read ResultFiles) (PaperState, error) {
-	state, ours, err := i.Judge(read)
-	if err != nil {
-		return "", err
+// write writes the section of a text: the commands, the published figures and ours, and tables of the items without a figure.
+func (t *Paper) write(b *strings.Builder, read ResultFiles) (map[PaperState]int, error) {
+	fmt.Fprintf(b, "\n## %s\n\n%s\n", t.Name, t.Title)
+	runs := t.commands(read)
+	if len(runs) > 0 {
+		b.WriteString("\n")
 	}
-	line := func(cells ...string) {
-		for _, c := range cells {
-			b.WriteString("| " + strings.ReplaceAll(Line(c), "|", `\|`) + " ")
+	for k, c := range runs {
+		if len(runs) > 1 {
+			c += fmt.Sprintf("    # run %d", k+1)
 		}
-		b.WriteString("|\n")
+		b.WriteString("    " + c + "\n")
 	}
-	end := "**" + string(state) + "**"
-	if i.Why != "" {
-		end += ": " + i.Why
+	count := map[PaperState]int{}
+	var figures strings.Builder
+	tables := map[PaperState]*strings.Builder{Tested: {}, Missing: {}, Drawing: {}}
+	for k := range t.Items {
+		i := &t.Items[k]
+		state, ours, err := i.Judge(read)
+		if err != nil {
+			return nil, err
+		}
+		count[state]++
+		switch {
+		case len(i.Values) > 0:
+			i.writeFigures(&figures, state, ours, runs, read)
+		case state == Tested:
+			pkg, name, _ := strings.Cut(i.Test, " ")
+			row(tables[state], i.Place, join(i.What, i.Note), fmt.Sprintf("`%s` `%s`", pkg, name))
+		default:
+			row(tables[state], i.Place, i.What, join(i.Why, i.Note))
+		}
 	}
-	if i.Note != "" {
-		end += ". " + i.Note
+	if figures.Len() > 0 {
+		head := []string{"place", "what", "published", "can be", "ours"}
+		if len(runs) > 1 {
+			head = append(head, "run")
+		}
+		table(b, figures.String(), append(head, "remark")...)
 	}
-	if i.Test != "" {
-		pkg, name, _ := strings.Cut(i.Test, " ")
-		end += fmt.Sprintf("; `go test ./%s -run '^%s$'`", pkg, name)
+	table(b, tables[Tested].String(), "place", "what", "held by the test")
+	table(b, tables[Missing].String(), "place", "what", "missing, since")
+	table(b, tables[Drawing].String(), "place", "what", "nothing to measure, since")
+	return count, nil
+}
+
+// commands lists the commands that measure a text, in the order of the items.
+func (t *Paper) commands(read ResultFiles) (list []string) {
+	for k := range t.Items {
+		for n := range t.Items[k].Values {
+			if c := t.Items[k].Values[n].command(read); !slices.Contains(list, c) {
+				list = append(list, c)
+			}
+		}
 	}
-	if len(i.Values) == 0 {
-		line(i.Place, i.What, "", "", "", end)
-		return state, nil
+	return list
+}
+
+// command is the one that measured the file of a value, or that would.
+func (v *PaperValue) command(read ResultFiles) string {
+	if r, err := read(v.At.File); err == nil {
+		return r.Bench
 	}
-	place, what, last := i.Place, i.What, ""
+	return PaperCommand(v.At.File)
+}
+
+// writeFigures writes a row for each value of an item, and the remark on the first.
+func (i *PaperItem) writeFigures(b *strings.Builder, state PaperState, ours []float64, runs []string, read ResultFiles) {
+	remark := i.Note
+	if state != Reproduced {
+		remark = "**" + string(state) + "**"
+		if i.Why != "" {
+			remark += ": " + i.Why
+		}
+		remark = join(remark, i.Note)
+	}
+	place, what := i.Place, i.What
 	for k := range i.Values {
 		v := &i.Values[k]
-		figure, from := "", ""
+		figure := ""
 		if !math.IsNaN(ours[k]) {
 			figure = Number(ours[k])
 			if !v.Within(ours[k]) {
 				figure += " (outside)"
 			}
 		}
-		if v.At.File != last {
-			last = v.At.File
-			command := PaperCommand(last)
-			if r, err := read(last); err == nil {
-				command = r.Bench
-			}
-			from = "`" + command + "`"
-		}
 		text := what
 		if v.What != "" {
 			text = strings.TrimPrefix(what+": "+v.What, ": ")
 		}
-		if k == 0 {
-			from = strings.TrimSpace(end + " " + from)
+		cells := []string{place, text, v.Published, span(v.Low, v.High), figure}
+		if len(runs) > 1 {
+			cells = append(cells, strconv.Itoa(1+slices.Index(runs, v.command(read))))
 		}
-		line(place, text, v.Published, span(v.Low, v.High), figure, from)
-		place, what = "", ""
+		row(b, append(cells, remark)...)
+		place, what, remark = "", "", ""
 	}
-	return state, nil
+}
+
+// join joins two texts as sentences, of which either may be empty.
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + ". " + b
+}
+
+// table writes a table with a heading, unless it has no rows.
+func table(b *strings.Builder, rows string, columns ...string) {
+	if rows == "" {
+		return
+	}
+	b.WriteString("\n")
+	row(b, columns...)
+	b.WriteString(strings.Repeat("| --- ", len(columns)) + "|\n" + rows)
+}
+
+func row(b *strings.Builder, cells ...string) {
+	for _, c := range cells {
+		b.WriteString("| " + strings.ReplaceAll(Line(c), "|", `\|`) + " ")
+	}
+	b.WriteString("|\n")
 }
 
 // span writes the possible values of a figure.
