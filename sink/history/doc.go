@@ -21,5 +21,15 @@
 //
 // Records come in the order of time, are never changed, are read by ranges of time, and go by age. That is an append-only file with an index in
 // memory. An LSM tree adds a write-ahead log, compaction and 15 MB of program, for keys that it need not sort. Parquet has no column type for
-// sketches, needs a file or a row group for each minute, and cannot be read before its footer is written. docs/performance.md has the measurement.
+// sketches, needs a file or a row group for each minute, and cannot be read before its footer is written: it loses the open file, a day here,
+// when the collector is killed.
+//
+// Measured were 720 hours of 500 hops, with 300 latencies and queues each an hour, on two shared virtual cores. Records of our own are in zstd, each
+// synced. Pebble 1.1.5 had a key for each hop and hour and a synced batch an hour; Parquet a row for each hop, a file a day, zstd.
+//
+//	                              CPU a record  on disk a record  written a record  p99 of all hops over the month, CPU
+//	files of our own              14.1 ms        97 kB               97 kB          0.15 s
+//	Pebble, keys by hop and time  16.9 ms       218 kB            1,355 kB          0.55 s
+//	Pebble, keys by time and hop   9.8 ms       172 kB              650 kB          0.39 s
+//	Parquet                       37.9 ms        94 kB               94 kB          0.19 s
 package history
