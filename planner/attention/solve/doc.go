@@ -11,7 +11,10 @@
 //
 // As published, the cost of a probe counts every hop of its trace, also hops on links that are not suspicious. A change
 // between basic and detailed measurement may have a cost too, which the paper leaves to future work. It is added to the
-// costs of the columns.
+// costs of the columns. A limit of changes becomes a cost, too: the price at which plans within and beyond the limit cost
+// the same.
+//
+// At any time limit the plan costs no more than either greedy choice.
 //
 // The greedy choices and FANT-H, the search of the paper, are here for comparison. In the paper both acceleration factors
 // enlarge the estimate (section 5.3), by formulas that its text lost. Here 1 + α enlarges it, and 1 + β the next limit.
