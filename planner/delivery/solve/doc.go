@@ -9,7 +9,8 @@
 // [delivery.Rules] offers other readings. A plan that reserves no more than the rate never meets the Chernoff bound of
 // the paper. That bound needs Rules.Reserve and serves mostly for comparison.
 //
-// The exact method is a branch and bound over a linear programme, in three steps. First it finds the most points that
+// The exact method lists the usable paths of every point by latency, without dominated ones. It is a branch and bound over
+// a linear programme, in three steps. First it finds the most points that
 // can be served without new links, since every other point needs a link. Second it finds the fewest servers with that
 // number of links; in this step a link may lead to all servers at once. Third it decides, for each candidate choice of
 // linked points and servers, where the links lead. A link leads to one server, or to a switch behind which the rate can
