@@ -7,8 +7,10 @@
 // covering problem with a knapsack for every flow, whose prices come from column generation. The objective
 // [orchestrate.Balance] asks for the smallest largest load. The published heuristic mostly meets the trivial bound.
 // Where it does not, the transport relaxation gives a better bound, and ejection search and a depth-first tree decide
-// the levels between. Redundancy, splitting of demands and partial plans go beyond the paper and work with both
-// objectives.
+// the levels between. A search tree decides Concentrate up to 150 interfaces. Redundancy, splitting of demands and partial
+// plans go beyond the paper and work with both objectives. Splitting makes Balance a sequence of maximum flows, which is
+// exact. Redundancy counts an interface once per copy, on different flows. A partial plan first decides what is left out:
+// by a maximum flow with splitting, else by local search, a Lagrangian bound and the tree.
 //
 // The paper can be read in several ways. Its covering rows sum over all flows; here they sum over the flows that pass
 // the interface. Its pseudo-code may take any of several equal candidates; here the first in order is taken. It may
