@@ -4,7 +4,11 @@
 // link is to be seen. Links seen by such probes are settled. The rest falls into pieces, which are solved one by one.
 // The steps are a greedy start, a Lagrangian bound of a linear program for all phases, local search, and branch and
 // bound over intervals and phases. Phases are then spread in slots, agent by agent, and probes that take turns are
-// moved together.
+// moved together. Until then intervals and phases are sought in bases, since rounding phases down to the base lengthens no
+// gap.
+//
+// The bound: a window as long as a link's period contains a start of a probe of interval I with probability min(1, period/I),
+// and these add up to at least 1 for each link.
 package solve
 
 import (
