@@ -173,21 +173,18 @@ func writeMetric(w io.Writer, name, kind string, labels []string, help string) {
 func writeSeriesPage(w io.Writer) error {
 	fmt.Fprint(w, `# Stored series
 
-A series is what InfluxDB, the Parquet files and the JSON lines hold of one measurement. A point is identified by measurement, tags and time, which is the end of its
-window, so that a window written twice is stored once in InfluxDB, and recognisable in files.
+A series is one measurement in InfluxDB, the Parquet files and the JSON lines. Measurement, tags and time, the end of the window, identify a point, so that a window written twice is stored
+once in InfluxDB, and recognisable in files.
 
-After the clock was [set back](operating.md#when-the-clock-is-set), points of a window are written again with more data and the field `+"`revision`"+`. InfluxDB keeps the last
-one. In files the row with the highest revision counts; a row without one is the oldest. In DuckDB:
+After the clock was [set back](operating.md#when-the-clock-is-set), points are written again with more data and the field `+"`revision`"+`. InfluxDB keeps the last one. In files the row with
+the highest revision counts; a row without one is the oldest. In DuckDB:
 
     SELECT DISTINCT ON (time, instance, node, egress_if) * FROM 'hop/*.parquet'
     ORDER BY time, instance, node, egress_if, revision DESC NULLS LAST
 
 Every series has the tag `+"`instance`"+`, so that [several collectors](operating.md#several-collectors-and-one-store) can share a store. The tags of a day (UTC) are bounded by
 `+"`flows.max_hops`"+`, `+"`flows.daily_flows`"+` and `+"`exporters.tracking.max_exporters`"+`, 256 places in `+"`hop_position`"+`, and 16384 paths in `+"`probe`"+`, counted anew by each run.
-Points beyond the day's limit are merged into `+"`other`"+`, and counted by `+"`hopscope_series_folded_total`"+`. A field without a reported value is absent, never zero.
-
-Of a flow that [uses several paths at once](pint.md#several-paths), `+"`flow`"+` has the path with the greatest share, with `+"`share`"+` and `+"`paths`"+`; `+"`flow_path`"+` has all of them.
-`+"`make docs`"+` writes this page.
+Points beyond are merged into `+"`other`"+`, and counted by `+"`hopscope_series_folded_total`"+`. A field without a reported value is absent, never zero. `+"`make docs`"+` writes this page.
 `)
 	tags, fields := map[string]int{}, map[string]int{} // rows of all series
 	for i := range sink.AllSeries {
@@ -200,7 +197,7 @@ Of a flow that [uses several paths at once](pint.md#several-paths), `+"`flow`"+`
 	}
 	keepCommon(tags)
 	keepCommon(fields)
-	fmt.Fprint(w, "\n## Common tags and fields\n\nSeries name what they have of these.\n\n| tag | meaning |\n| --- | --- |\n")
+	fmt.Fprint(w, "\n## Common tags and fields\n\n| tag | meaning |\n| --- | --- |\n")
 	writeCommon(w, tags, func(s *sink.Series) (rows []string) {
 		for _, t := range s.Tags {
 			rows = append(rows, tagRow(&t))
