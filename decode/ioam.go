@@ -30,8 +30,8 @@ type IOAMOption struct {
 
 	ProofPacket, ProofCumulative uint64
 
-	// Nodes holds further values of each node. It has the length and the order of the report's hops. They keep their
-	// memory when a report is reused.
+	// Nodes holds further values of each node. It has the order of the report's hops, and their length but for a hop of the
+	// reporting node behind them. They keep their memory when a report is reused.
 	Nodes []IOAMNode
 }
 

@@ -26,6 +26,7 @@ type Decoder struct {
 	innermost bool          // packets that are carried in others take their place in reports
 	carried   packet.Packet // one in another
 	scratch   decode.Report // of INT that nothing announces
+	own       []decode.Hop  // of the reporting node, while the hops of the packet are read
 	sflow     *sflowState   // nil where the profile does not read it
 	ipfix     *ipfixState   // as well
 	gre       uint16        // protocol number of a GRE header in which no INT was looked for
@@ -418,6 +419,10 @@ func (d *Decoder) inside(r *decode.Report, data []byte) {
 		return
 	}
 	announced := r.Flags&decode.Tracked != 0 || d.profile.Report.Unflagged
+	if announced && p.IP != 0 && len(d.table.inside) > 0 && d.option(r, p, data) {
+		d.carriedBehind(r, p, data, 0)
+		return
+	}
 	if in.INT && !always(place, p, in.End) {
 		d.carriedBehind(r, p, data, 0)
 		return
@@ -453,6 +458,30 @@ func (d *Decoder) inside(r *decode.Report, data []byte) {
 	if r.INT != 0 {
 		mergeOwn(r, local)
 	}
+}
+
+// option reads the telemetry that the packet p of a report has in formats other than INT, if it has some. The reporting
+// node's own hop stays the last one. A report of a drop or of a queue stays one.
+func (d *Decoder) option(r *decode.Report, p *packet.Packet, data []byte) bool {
+	format, kind := r.Format, r.Kind
+	own := append(d.own[:0], r.Hops...)
+	d.own, r.Hops = own, r.Hops[:0]
+	for _, x := range d.table.inside {
+		if !x.ReadReport(r, p, data) {
+			continue
+		}
+		r.Format = format
+		if kind != decode.KindPostcard {
+			r.Kind = kind
+		}
+		if r.Flags&decode.Truncated != 0 && r.Announced > 0 { // as in mergeOwn
+			r.Announced = uint8(min(int(r.Announced)+len(own), 255))
+		}
+		r.Hops = append(r.Hops, own...)
+		return true
+	}
+	r.Hops = append(r.Hops, own...)
+	return false
 }
 
 // mergeOwn merges the reporting node's own hops with the stack. There were local ones before the stack was read, and

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/ioam"
 )
 
 type reportCase struct {
@@ -39,6 +40,22 @@ func reportCases(t testing.TB) []reportCase {
 	ten := func(n int) []byte { return ipv4(0x17, 17, udp(5000, int10(0x8000, n))) }
 	broken := inner(2)
 	broken[28+1] = 2
+	six := func(b []byte) []byte { // the packet is of IPv6
+		b[8] |= 1
+		return b
+	}
+	const (
+		flowTrace = `"flow":{"src":"fd00:1::1","dst":"fd00:2::1","proto":58}`
+		traceOf   = `"namespace":123,"instructions":"0xf00000","remaining_len":4,`
+		nodes     = `{"node_id":1,"hop_limit":63,"egress_if":101,"ingress_seconds":1700000000,"ingress_fraction":123456},` +
+			`{"node_id":2,"hop_limit":62,"ingress_if":201,"egress_if":202,"ingress_seconds":1700000000,"ingress_fraction":123789}`
+	)
+	narrow := join(t, "ioam-trace")
+	narrow[50] = 0x18 // words a node
+	export, err := ioam.AppendExtension(nil, 17, join(t, "ioam-dex"))
+	if err != nil {
+		t.Fatal(err)
+	}
 
 	return []reportCase{
 		{"drop, vector", "auto", join(t, "tr05-drop"),
@@ -119,6 +136,20 @@ func reportCases(t testing.TB) []reportCase {
 		}()), head20 + `"kind":"drop","flow":{"src":"10.0.1.1","dst":"10.0.2.2","proto":17},"packet_id":4097,"flags":["dropped","tracked"],"hops":[` + ownPorts + `]}` + "\n"},
 		{"5-tuple alone: TCP with a UDP header", "auto", report20(flagF, 0x4000, ports, ipv4(0x17, 6, udp(80, nil))),
 			head20 + `"kind":"postcard",` + flowTCP + tracked + `"hops":[` + ownPorts + `]}` + "\n"},
+
+		// IOAM
+		{"IOAM trace", "auto", six(report20(flagF, 0, nil, join(t, "ioam-trace"))),
+			head20 + `"kind":"trace",` + flowTrace + tracked + traceOf + `"hops":[` + nodes + `]}` + "\n"},
+		{"IOAM trace and local metadata: the last hop", "auto", six(report20(flagF, 0x4000, ports, join(t, "ioam-trace"))),
+			head20 + `"kind":"trace",` + flowTrace + tracked + traceOf + `"hops":[` + nodes + `,` + ownPorts + `]}` + "\n"},
+		{"drop with an IOAM trace", "auto", six(report20(flagF|flagD, 0, nil, join(t, "ioam-trace"))),
+			head20 + `"kind":"drop",` + flowTrace + `,"flags":["dropped","tracked"],` + traceOf + `"hops":[` + nodes + `]}` + "\n"},
+		{"IOAM trace that breaks a rule", "auto", six(report20(flagF, 0x4000, ports, narrow)),
+			head20 + `"kind":"postcard",` + flowTrace + tracked + `"hops":[` + ownPorts + `],"error":{"format":"ioam","field":"node_len","offset":74,"reason":"bad-width"}}` + "\n"},
+		{"IOAM is only looked for in tracked flows", "auto", six(report20(0, 0, nil, join(t, "ioam-trace"))), head20 + `"kind":"postcard",` + flowTrace + `}` + "\n"},
+		{"IOAM option that is no trace", "auto", six(report20(flagF, 0, nil, ipv6(0, 0, append(export, udp(5000, nil)...)))),
+			head20 + `"kind":"postcard","flow":{"src":"fd00::1","dst":"fd00::2","proto":17,"src_port":33000,"dst_port":5000},"flags":["tracked"]}` + "\n"},
+		{"IOAM in a dialect without it", "fant", six(report20(flagF, 0, nil, join(t, "ioam-trace"))), head20 + `"kind":"postcard",` + flowTrace + `,"flags":["tracked"]}` + "\n"},
 
 		// dialects
 		{"host INT without sink id", "host-int-no-sink-id",

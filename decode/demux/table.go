@@ -13,7 +13,8 @@ type table struct {
 	types    []entry  // by EtherType, of frames without an IP header
 	anywhere []entry  // every packet with an IP header
 	payload  packet.PayloadReader
-	alone    bool // there are no reports and no INT
+	inside   []packet.ReportReader // of packets in reports
+	alone    bool                  // there are no reports and no INT
 }
 
 // entry is one line of the table.
@@ -51,6 +52,9 @@ func (t *table) add(w *packet.Where, r packet.Reader) {
 	}
 	if p, ok := r.(packet.PayloadReader); ok {
 		t.payload = p
+	}
+	if x, ok := r.(packet.ReportReader); ok {
+		t.inside = append(t.inside, x)
 	}
 }
 

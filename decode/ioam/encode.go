@@ -17,8 +17,8 @@ var (
 	ErrOption   = errors.New("not a pre-allocated trace") // a node's step on bytes that are none
 )
 
-// maxData is the bytes that Linux allows for the data of a trace.
-const maxData = 244
+// MaxData is the bytes that Linux allows for the data of a trace.
+const MaxData = 244
 
 // Trace holds the values that the encapsulating node sets for a trace.
 type Trace struct {
@@ -30,8 +30,8 @@ type Trace struct {
 
 // AppendTrace appends an option with an empty pre-allocated trace. On error dst is returned as it was.
 func AppendTrace(dst []byte, t *Trace) ([]byte, error) {
-	if t.Words < 0 || 4*t.Words > maxData {
-		return dst, fmt.Errorf("%w: %d words of data, at most %d", ErrTooLong, t.Words, maxData/4)
+	if t.Words < 0 || 4*t.Words > MaxData {
+		return dst, fmt.Errorf("%w: %d words of data, at most %d", ErrTooLong, t.Words, MaxData/4)
 	}
 	start := len(dst)
 	dst = append(dst, OptionChanging, byte(2+traceLen+4*t.Words), 0, TypeTrace)

@@ -2,6 +2,7 @@ package ioam
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
@@ -30,6 +31,15 @@ func FuzzRead(f *testing.F) {
 		var batch decode.Batch
 		if n := (IPv6{}).Read(&batch, &p, b); n != len(batch.Reports) {
 			t.Fatalf("%d of %d reports", n, len(batch.Reports))
+		}
+		var inside decode.Report
+		found := (IPv6{}).ReadReport(&inside, &p, b)
+		isTrace := func(r *decode.Report) bool { return r.Kind == decode.KindTrace }
+		if slices.ContainsFunc(batch.Reports, isTrace) && !found || found && isTrace(&inside) &&
+			!slices.ContainsFunc(batch.Reports, func(r *decode.Report) bool {
+				return isTrace(r) && slices.Equal(r.Hops, inside.Hops) && r.Flags == inside.Flags
+			}) {
+			t.Fatalf("%x: in a report %v, %+v", b, found, inside)
 		}
 		for _, r := range batch.Reports {
 			if r.Err.Reason != 0 {

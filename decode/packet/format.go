@@ -29,6 +29,14 @@ type PayloadReader interface {
 	ReadPayload(b *decode.Batch, payload []byte, length int)
 }
 
+// ReportReader is a Reader that also reads packets inside of telemetry reports. Its telemetry becomes part of the report.
+type ReportReader interface {
+	Reader
+	// ReadReport reads the telemetry in the packet p into r, which has no hops, and reports whether p has any. It may change
+	// format and kind of r. The values alias data; offsets of errors count from data[0].
+	ReadReport(r *decode.Report, p *Packet, data []byte) bool
+}
+
 // Where is the set of packets that are searched for a format.
 type Where struct {
 	Ports      []uint16 // UDP destination ports

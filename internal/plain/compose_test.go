@@ -330,6 +330,9 @@ func (c composer) report() []byte {
 			head = append(head, c.values(base+extra)...)
 		}
 		inner := c.carrier()
+		if c.p.IOAM && c.IntN(6) == 0 {
+			inner = c.ioam()
+		}
 		inType := 3
 		switch c.IntN(5) {
 		case 0:

@@ -30,6 +30,9 @@ func ioam(p *ip) (list []Object) {
 	return list
 }
 
+// traceOption is the key by which the object of a trace is found, also where it is rejected. It is not printed.
+const traceOption = ""
+
 // ioamHeader reads the options between two places.
 func ioamHeader(p *ip, at, end int) (list []Object) {
 	there := func(n int) bool { return at+n <= end && at+n <= len(p.b) }
@@ -59,6 +62,9 @@ func ioamHeader(p *ip, at, end int) (list []Object) {
 				flag(o, "truncated")
 			default:
 				ioamOption(o, p.b, at, at+2+int(p.b[at+1]))
+			}
+			if end <= p.end && there(4) && p.b[at+3] < 2 {
+				o[traceOption] = true
 			}
 		}
 		if !there(2) {

@@ -261,6 +261,9 @@ func network(p *Profile, b []byte, at, wire, version int, mac bool) []Object {
 	}
 	if p.IOAM && version == 6 {
 		if list := ioam(ip); len(list) > 0 {
+			for _, o := range list {
+				delete(o, traceOption)
+			}
 			return list
 		}
 	}

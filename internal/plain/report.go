@@ -11,6 +11,7 @@ type report struct {
 	Object
 	own      Object // the reporting node's values outside of the stack
 	announce bool   // an INT stack was announced
+	traced   bool   // the packet has an IOAM trace
 	postcard bool   // its contents are a postcard, and no packet
 	unknown  bool   // there are words that no field describes
 	found    bool   // there is a packet among the TLVs
@@ -31,6 +32,8 @@ func (r *report) close() Object {
 		kind = "queue"
 	case r.announce:
 		kind = "int-stack"
+	case r.traced:
+		kind = "trace"
 	}
 	if r.Object["probes"] != nil {
 		kind = "probes"
@@ -38,7 +41,7 @@ func (r *report) close() Object {
 	r.Object["kind"] = kind
 	if r.own != nil {
 		hops, _ := r.Object["hops"].([]Object)
-		if n := len(hops); n > 0 && hops[n-1]["node_id"] == r.own["node_id"] {
+		if n := len(hops); n > 0 && !r.traced && hops[n-1]["node_id"] == r.own["node_id"] {
 			for k, v := range r.own {
 				if _, there := hops[n-1][k]; !there {
 					hops[n-1][k] = v
@@ -769,12 +772,34 @@ func (r *report) inner(p *Profile, b []byte, at, end int, kind string, tracked b
 	if !tracked {
 		return
 	}
+	if p.IOAM && version == 6 && !labelled && r.trace(packet) {
+		return
+	}
 	s := findAnywhere(p, packet)
 	if s != nil && (s.ip != packet || labelled) {
 		delete(r.Object, "packet_id")
 		addFlow(r.Object, s.ip)
 	}
 	r.stack(p, s)
+}
+
+// trace reads the first IOAM trace of the packet in a report, and reports whether there is one.
+func (r *report) trace(packet *ip) bool {
+	for _, o := range ioam(packet) {
+		if o[traceOption] == nil {
+			continue
+		}
+		r.traced = o["kind"] != nil
+		flags, _ := o["flags"].([]string)
+		flag(r.Object, flags...)
+		for _, key := range []string{"namespace", "remaining_len", "instructions", "hops", "error"} {
+			if v, there := o[key]; there {
+				r.Object[key] = v
+			}
+		}
+		return true
+	}
+	return false
 }
 
 // stack reads INT inside of a report.
