@@ -1,12 +1,15 @@
 package decode
 
-import "math/bits"
+import (
+	"math/bits"
+	"strconv"
+)
 
 // ProbeCounts holds the outcomes of the probes of one path between two agents since the agent's previous report. The
 // flow of the report has the addresses of the agents: the source is the one whose probes these are. A probe whose
 // answer is awaited is sent, and nothing else.
 type ProbeCounts struct {
-	Path  uint32 // number of the path among those between the two agents
+	Path  uint32 // number of the path among those between the two agents, see [PathText]
 	Epoch uint32 // of the plan or of the survey that the path is from; 0 where there is none
 
 	Sent      uint32
@@ -22,6 +25,19 @@ type ProbeCounts struct {
 	Forward, Back int32
 
 	Delays []DelayCount // of received probes, in ascending order of the codes
+}
+
+// ClassPath returns the path number of one of several sessions of STAMP that differ in their DSCP. Its lower 16 bits are
+// the identifier of the session, and above them is the DSCP plus 1.
+func ClassPath(ssid uint16, dscp uint8) uint32 { return uint32(dscp&0x3f+1)<<16 | uint32(ssid) }
+
+// PathText returns a path number for display: "5", and "5 with DSCP 46" for one of [ClassPath].
+func PathText(path uint32) string {
+	class := path >> 16
+	if class == 0 || class > 64 {
+		return strconv.FormatUint(uint64(path), 10)
+	}
+	return strconv.FormatUint(uint64(path&0xffff), 10) + " with DSCP " + strconv.FormatUint(uint64(class-1), 10)
 }
 
 // KeptDelays is the number of codes for which a report keeps memory, as of hops.

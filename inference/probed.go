@@ -2,7 +2,6 @@ package inference
 
 import (
 	"cmp"
-	"strconv"
 
 	"github.com/hopscope/hopscope/decode"
 )
@@ -19,12 +18,13 @@ func (k ProbeKey) Compare(o ProbeKey) int {
 	return cmp.Or(k.From.Compare(o.From), k.To.Compare(o.To), cmp.Compare(k.Path, o.Path), cmp.Compare(k.Epoch, o.Epoch))
 }
 
-// String returns the path as a part of a sentence, such as "path 3 from 10.0.0.1 to 10.0.0.2".
+// String returns the path as a part of a sentence, such as "path 3 from 10.0.0.1 to 10.0.0.2", or "path 3 with DSCP 46
+// from 10.0.0.1 to 10.0.0.2".
 func (k ProbeKey) String() string {
 	if k == (ProbeKey{}) {
 		return "other paths of probes"
 	}
-	return "path " + strconv.FormatUint(uint64(k.Path), 10) + " from " + k.From.String() + " to " + k.To.String()
+	return "path " + decode.PathText(k.Path) + " from " + k.From.String() + " to " + k.To.String()
 }
 
 // ProbeStats counts the outcomes of the probes of a path, as the agent reported them in a window. A probe counts as

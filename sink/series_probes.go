@@ -7,7 +7,7 @@ var probes = series("probe", "Path of probes between two agents (`hopscope agent
 	[]tag[inference.ProbeStats]{
 		{"epoch", "epoch of the plan or survey of the path; 0 without one", func(s *inference.ProbeStats) string { return unlessFolded(s.Other(), decimal(s.Epoch)) }},
 		{"from", `source address of probes; "other" for paths beyond the limit`, func(s *inference.ProbeStats) string { return unlessFolded(s.Other(), s.From.String()) }},
-		{"path", "number of the path between the two addresses; of a STAMP session its SSID", func(s *inference.ProbeStats) string { return unlessFolded(s.Other(), decimal(s.Path)) }},
+		{"path", "number of the path between the two addresses; of a STAMP session its SSID, and with several DSCP values (`dscps`) 65536 times (DSCP + 1) more", func(s *inference.ProbeStats) string { return unlessFolded(s.Other(), decimal(s.Path)) }},
 		{"to", "destination address of probes", func(s *inference.ProbeStats) string { return unlessFolded(s.Other(), s.To.String()) }},
 	},
 	[]field[inference.ProbeStats]{

@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -127,7 +126,7 @@ func (f *findable) find(what *names.Search, n *names.Names) []foundGroup {
 	for _, k := range f.probes {
 		if rank := what.Probe(&k, n); rank.Found() {
 			name := k.From.String() + " > " + k.To.String()
-			probes = append(probes, found{Name: fmt.Sprintf("%s, path %d", name, k.Path), Address: "#probed=" + url.PathEscape(name), rank: rank})
+			probes = append(probes, found{Name: name + ", path " + decode.PathText(k.Path), Address: "#probed=" + url.PathEscape(name), rank: rank})
 		}
 	}
 	hosts := map[netip.Addr]int{} // flows

@@ -5,6 +5,8 @@ import (
 	"io"
 	"text/tabwriter"
 	"time"
+
+	"github.com/hopscope/hopscope/decode"
 )
 
 // Probed are the paths of probes between agents, those first that lose or damage the greatest share of their probes.
@@ -44,7 +46,7 @@ func (a *Probed) Write(w io.Writer) error {
 		if judged == "" {
 			judged = "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\n", x.From, x.To, x.Path, x.Epoch, x.Sent, x.Received, x.Lost, x.Forward, x.Back, x.Late,
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\n", x.From, x.To, decode.PathText(x.Path), x.Epoch, x.Sent, x.Received, x.Lost, x.Forward, x.Back, x.Late,
 			x.Twice, x.Reordered, x.Corrupt, metricCell("latency_p50", x.DelayP50), metricCell("latency_p99", x.DelayP99), judged, time.UnixMilli(x.LastMS).Format("15:04:05"))
 	}
 	if more := a.Total - len(a.Paths); more > 0 {
