@@ -127,7 +127,9 @@ agent's settings allow, is refused whole, and the one before stays in force. So 
 does when the controller is gone.
 
 Where no switch loads a program, --stamp measures loss and delay to reflectors of
-STAMP (RFC 8762), and --reflect is one. Both need no interface and no rights.
+STAMP (RFC 8762), and --reflect is one. Both need no interface and no rights. With
+settings (stamp.sessions), requests go by several DSCP values, over segments of
+SRv6, or with an IOAM trace that routers of Linux fill in (docs/agent.md).
 
 SIGHUP reads the files of the plan again. SIGINT or SIGTERM ends it. docs/agent.md
 begins with five minutes.`,

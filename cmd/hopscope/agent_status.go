@@ -88,6 +88,10 @@ func writeAgentStatus(w io.Writer, x *agent.StatusAnswer) error {
 			refused += n
 		}
 		fmt.Fprintf(t, "reflector\t%s: %s answered, %s refused; %d sessions\n", printable(strings.Join(r.Listen, ", "), false), inference.Count(r.Answered), inference.Count(refused), r.Sessions)
+		if n := r.Traces; n != nil {
+			fmt.Fprintf(t, "traces\t%s whole, %s without room for all routers, %s that no router filled in, %s malformed\n", inference.Count(n["whole"]), inference.Count(n["overflow"]),
+				inference.Count(n["empty"]), inference.Count(n["malformed"]))
+		}
 	}
 	if err := t.Flush(); err != nil || len(x.STAMP) == 0 {
 		return err

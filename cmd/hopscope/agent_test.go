@@ -61,6 +61,12 @@ func TestAgentCheck(t *testing.T) {
 		{"--interface x --name leaf-1 --probes probes.json --reflect 8620", 0, "answers STAMP at 127.0.0.1:8620"},
 		{"--reflect eth0", exitUsage, "stamp.reflector.listen[0]: "},
 		{"--config " + settings("stamp: {sessions: [{to: a}], keys: nowhere}"), exitUsage, "stamp.keys: open nowhere"},
+		{"--config " + settings("stamp: {sessions: [{to: \"192.0.2.1\", ioam: true}]}"), exitUsage, "stamp.sessions[0]: ioam needs IPv6, and to is 192.0.2.1"},
+		{"--config " + settings("stamp: {sessions: [{to: a, dscps: [0, 64]}]}"), exitUsage, "stamp.sessions[0].dscps: "},
+		{"--config " + settings("stamp: {ioam: {nodes: 21}, sessions: [{to: a, ioam: true}]}"), exitUsage, "stamp.ioam.nodes: 21 routers with 12 bytes each are more than the 244 bytes that routers take"},
+		{"--config " + settings("stamp: {sessions: [{to: \"2001:db8::1\", ioam: true, dscps: [0, 46]}, {to: b, segments: [\"2001:db8::2\"]}], reflector: {listen: [\"8620\"], ioam: true}}"), 0,
+			"2 of them with an IOAM trace of namespace 0 and type 0xc20000, for 8 routers with 12 bytes each; this needs CAP_NET_RAW\n1 of them over segments of SRv6\n" +
+				"answers STAMP at 127.0.0.1:8620, to programs of this machine; reports their IOAM traces\n"},
 		{"", exitUsage, "interface: is missing; \"ip link\" lists them, and stamp.sessions or stamp.reflector.listen need none"},
 		{"--probes probes.json", exitUsage, "interface: is missing"},
 		{"--interface x --probes path.json", exitUsage, "a route of INT-path has no place for an INT header: plan with --sr=int-probe"},
@@ -84,6 +90,22 @@ func TestAgentCheck(t *testing.T) {
 		}
 		if status != c.status || !strings.Contains(string(out), c.want) {
 			t.Errorf("agent --check %s: status %d, want %d\n%s\nwant %q", c.args, status, c.status, out, c.want)
+		}
+	}
+}
+
+// TestAgentTraces has the status of a reflector name the outcomes of traces, where there are some.
+func TestAgentTraces(t *testing.T) {
+	for _, c := range []struct{ traces, want string }{
+		{`,"traces":{"whole":5,"empty":2}`, "traces     5 whole, 0 without room for all routers, 2 that no router filled in, 0 malformed\n"}, {"", ""},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, `{"name":"far","reflector":{"listen":["[2001:db8:9::2]:8620"],"answered":7`+c.traces+`}}`)
+		}))
+		defer s.Close()
+		out, err := program("agent", "status", "--url", s.URL).Output()
+		if _, line, _ := strings.Cut(string(out), " sessions\n"); err != nil || line != c.want {
+			t.Errorf("%v\n%s\nwant %q", err, out, c.want)
 		}
 	}
 }

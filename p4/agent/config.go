@@ -140,7 +140,7 @@ func (c *Config) check() error {
 		}
 		return nil
 	}
-	return errors.Join(c.Validate(), part("plan", c.Files.Validate()), part("controller", c.Controller.Validate()), part("stamp", c.STAMP.Validate()), part("stamp.reflector", c.STAMP.Reflector.Validate()))
+	return errors.Join(c.Validate(), part("plan", c.Files.Validate()), part("controller", c.Controller.Validate()), part("stamp", c.STAMP.Validate()), part("stamp.ioam", c.STAMP.IOAM.Validate()), part("stamp.reflector", c.STAMP.Reflector.Validate()))
 }
 
 // Validate finds what is wrong beyond the ranges of single values. It reads no file.

@@ -82,7 +82,10 @@ func (c *STAMP) describe(w io.Writer) error {
 		if c.Keys != "" {
 			signed = "authenticated"
 		}
-		if _, err := fmt.Fprintf(w, "sends %d sessions of STAMP, %.4g packets a second, at most %s, %s\n", len(c.all()), perSecond, show.BitRate(bps), signed); err != nil {
+		if _, err := fmt.Fprintf(w, "sends %d sessions of STAMP, %.4g packets a second, at most %s, %s\n", c.count(), perSecond, show.BitRate(bps), signed); err != nil {
+			return err
+		}
+		if err := c.describeHeaders(w); err != nil {
 			return err
 		}
 	}
@@ -103,7 +106,45 @@ func (c *STAMP) describe(w io.Writer) error {
 		if c.Reflector.Keys != "" {
 			clients += " that have a key"
 		}
-		if _, err := fmt.Fprintf(w, "answers STAMP at %s, to %s\n", a, clients); err != nil {
+		traces := ""
+		if c.Reflector.IOAM {
+			traces = "; reports their IOAM traces"
+		}
+		if _, err := fmt.Fprintf(w, "answers STAMP at %s, to %s%s\n", a, clients, traces); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// describeHeaders writes which requests carry a trace, and which pass segments, if any do.
+func (c *STAMP) describeHeaders(w io.Writer) error {
+	traced, routed, both := 0, 0, 0
+	for k := range c.Sessions {
+		s := &c.Sessions[k]
+		if s.IOAM {
+			traced += s.sockets()
+		}
+		if len(s.Segments) > 0 {
+			routed += s.sockets()
+		}
+		if s.IOAM && len(s.Segments) > 0 {
+			both += s.sockets()
+		}
+	}
+	if kind, err := c.IOAM.traceType(); err == nil && traced > 0 {
+		if _, err := fmt.Fprintf(w, "%d of them with an IOAM trace of namespace %d and type %#06x, for %d routers with %d bytes each; this needs CAP_NET_RAW\n",
+			traced, c.IOAM.Namespace, kind, c.IOAM.Nodes, 4*nodeWords(kind)); err != nil {
+			return err
+		}
+	}
+	if routed > 0 {
+		if _, err := fmt.Fprintf(w, "%d of them over segments of SRv6\n", routed); err != nil {
+			return err
+		}
+	}
+	if both > 0 {
+		if _, err := fmt.Fprintf(w, "%d of them with both, which nodes of segments that run Linux lose\n", both); err != nil {
 			return err
 		}
 	}

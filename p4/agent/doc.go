@@ -7,6 +7,7 @@
 //	Agent      sockets, the loops around the parts of package probe, and their counts
 //	Follow     plans from a controller over gRPC with mutual TLS, each answered by its epoch
 //	STAMP      sessions and a reflector of package stamp, over sockets of UDP, for networks without our programs
+//	IOAM       traces in requests over IPv6, which routers fill in, and segments that requests pass
 //	Status     of an agent, by ServeStatus as JSON and as metrics, at an address of its own
 //
 // # What it does not do

@@ -14,7 +14,7 @@ import (
 func TestRefused(t *testing.T) {
 	namespace(t)
 	for _, to := range []string{"127.0.0.1:8620", "[::1]:8620"} {
-		l, err := dialUDP(context.Background(), "", to, 49152, 0)
+		l, err := dialUDP(context.Background(), &socketConfig{to: to, port: 49152})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -131,7 +131,9 @@ var (
 	stampUnsent   = Metric{Name: "hopscope_agent_stamp_answer_errors_total", Help: "Answers of the reflector that the kernel did not take.", Kind: counter}
 	stampDropped  = Metric{Name: "hopscope_agent_stamp_requests_dropped_total", Help: "Requests to the reflector dropped by a full receive buffer.", Kind: counter}
 	stampRefused  = Metric{Name: "hopscope_agent_stamp_refused_total", Help: "Packets that the reflector did not answer, by reason.", Labels: []string{"reason"}, Kind: counter}
-	stampOpen     = Metric{Name: "hopscope_agent_stamp_reflected_sessions", Help: "Sessions that the reflector remembers.", Kind: gauge}
+	stampTraces   = Metric{Name: "hopscope_agent_stamp_traces_total", Help: "IOAM traces in answered requests, by outcome. Reported are whole ones and those with overflow " +
+		"(a router had no room); not reported are empty ones (no router added data) and malformed ones.", Labels: []string{"outcome"}, Kind: counter}
+	stampOpen = Metric{Name: "hopscope_agent_stamp_reflected_sessions", Help: "Sessions that the reflector remembers.", Kind: gauge}
 )
 
 // collectSTAMP publishes what there is of STAMP.
@@ -174,6 +176,9 @@ func (a metricsOf) collectSTAMP(out chan<- prometheus.Metric) {
 	give(&stampUnsent, float64(answers.Unsent))
 	give(&stampDropped, float64(answers.Dropped))
 	give(&stampOpen, float64(answers.Sessions))
+	for outcome, n := range answers.Traces {
+		give(&stampTraces, float64(n), traceNames[outcome])
+	}
 	for why := stamp.Short; why < stamp.NumReasons; why++ {
 		give(&stampRefused, float64(answers.Refused[why]), why.String())
 	}
@@ -188,7 +193,7 @@ func Metrics() (list []Metric) {
 	for _, m := range stampMetrics {
 		list = append(list, m.Metric)
 	}
-	return append(list, stampCorrupt, stampDelay, stampVariation, stampAnswered, stampUnsent, stampDropped, stampRefused, stampOpen)
+	return append(list, stampCorrupt, stampDelay, stampVariation, stampAnswered, stampUnsent, stampDropped, stampRefused, stampTraces, stampOpen)
 }
 
 // metricsOf publishes the metrics of an agent.

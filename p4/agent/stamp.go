@@ -27,18 +27,30 @@ type stampAgent struct {
 	reflectors []*stampReflector
 	clock      atomic.Uint32 // estimate of the host's clock
 
-	dial          func(ctx context.Context, from, to string, port uint16, dscp uint8) (*udpLine, error)
+	dial          func(ctx context.Context, c *socketConfig) (*udpLine, error)
 	retry, reopen time.Duration // between two tries to open a socket: where there is none, and while one has no answers
 }
 
 // stampTTL is that of all packets, by which their hops can be counted.
 const stampTTL = 255
 
+// socketConfig is where the socket of a session sends, and what its packets have.
+type socketConfig struct {
+	from, to    string
+	port        uint16 // that requests come from; 0 for any
+	dscp        uint8
+	hops, route []byte // hop-by-hop header and routing header of IPv6; nil for none
+}
+
+// extended reports whether packets have extension headers, which are of IPv6 alone.
+func (c *socketConfig) extended() bool { return c.hops != nil || c.route != nil }
+
 // stampSender is a session with its socket.
 type stampSender struct {
-	name, from, to string
-	port           uint16 // that requests come from; 0 for any
-	phase          time.Duration
+	socketConfig
+	name  string
+	path  uint32 // its number at collectors
+	phase time.Duration
 
 	mu       sync.Mutex // what is below
 	line     *udpLine   // nil until the host has an address and a route for it
@@ -63,6 +75,10 @@ type stampReflector struct {
 	open     atomic.Int64
 	refused  [stamp.NumReasons]atomic.Uint64
 	engine   stamp.Reflector
+
+	traces  [numTraces]atomic.Uint64
+	scratch decode.Report // memory of a trace, and of the packet that is reported
+	traced  []byte
 }
 
 // openSTAMP opens all sockets. A session that cannot have its own at present has it later (connect), and so has one whose reflector is a name. Nothing is
@@ -77,14 +93,17 @@ func openSTAMP(a *Agent) (*stampAgent, error) {
 	}
 	all := c.all()
 	for k := range all {
-		s := &stampSender{
-			name: all[k].name(), from: all[k].From, to: all[k].reflector(), port: uint16(all[k].Port), phase: c.Interval * time.Duration(k) / time.Duration(len(all)),
+		s := &stampSender{name: all[k].name(), phase: c.Interval * time.Duration(k) / time.Duration(len(all))}
+		p := c.plan(k, &all[k], keys)
+		s.path = all[k].path(&p)
+		if s.session, err = stamp.NewSession(p); err != nil {
+			return fail(fmt.Errorf("session %s: %w", s.name, err))
 		}
-		if s.session, err = stamp.NewSession(c.plan(k, &all[k], keys)); err != nil {
+		if s.socketConfig, err = c.socket(&all[k], &p); err != nil {
 			return fail(fmt.Errorf("session %s: %w", s.name, err))
 		}
 		if _, err := netip.ParseAddrPort(s.to); err == nil { // a name may take its time
-			if s.line, s.why = x.dial(context.Background(), s.from, s.to, s.port, s.session.DSCP); s.why != nil && !passes(s.why) {
+			if s.line, s.why = x.dial(context.Background(), &s.socketConfig); s.why != nil && !passes(s.why) {
 				return fail(fmt.Errorf("session %s: %w", s.name, s.why))
 			}
 		}
@@ -107,7 +126,7 @@ func openSTAMP(a *Agent) (*stampAgent, error) {
 			r.engine.Allow = append(r.engine.Allow, netip.MustParsePrefix(p)) // Validate has read it
 		}
 		early := false
-		if r.line, early, err = listenUDP(address, a.cfg.ReceiveBufferBytes); err != nil {
+		if r.line, early, err = listenUDP(address, a.cfg.ReceiveBufferBytes, c.Reflector.IOAM); err != nil {
 			return fail(fmt.Errorf("reflector: %w", err))
 		}
 		if early {
@@ -254,7 +273,7 @@ func (x *stampAgent) connect(ctx context.Context, s *stampSender) error {
 		silent := s.silent
 		s.mu.Unlock()
 		if s.line == nil || silent && time.Since(tried) >= x.reopen {
-			line, err := x.dial(ctx, s.from, s.to, s.port, s.session.DSCP)
+			line, err := x.dial(ctx, &s.socketConfig)
 			switch {
 			case ctx.Err() != nil:
 				_ = line.close() // nothing has used it
@@ -327,9 +346,10 @@ func (x *stampAgent) reflect(ctx context.Context, r *stampReflector) error {
 		r.open.Store(int64(r.engine.Open()))
 		if err := r.line.answer(answer, &a, tos); err != nil {
 			r.unsent.Add(1)
-			continue
+		} else {
+			r.answered.Add(1)
 		}
-		r.answered.Add(1)
+		x.reportTrace(r, buf[:n], &a)
 	}
 	return nil
 }
@@ -375,7 +395,7 @@ func (s *stampSender) turn(x *stampAgent, minute bool) {
 	if !s.sending { // the socket may not take the last request
 		counts = s.session.Since()
 	}
-	counts.Path, counts.Epoch = uint32(s.session.SSID), s.way.Epoch
+	counts.Path, counts.Epoch = s.path, s.way.Epoch
 	s.reported.missed, s.reported.failed = s.session.Missed, s.failed
 	was, why, line := s.silent, s.why, s.line
 	s.silent = s.session.Silence() >= 2 || s.unable >= 2 || line == nil && why != nil
@@ -462,6 +482,7 @@ type stampAnswers struct {
 	Dropped  uint64 // requests for which the receive buffer had no room
 	Sessions int    // that are remembered
 	Refused  [stamp.NumReasons]uint64
+	Traces   [numTraces]uint64 // of IOAM, in requests with an answer
 }
 
 // STAMP returns all sessions and the sums over all addresses of the reflector. It may be called at any time.
@@ -497,6 +518,9 @@ func (a *Agent) STAMP() (list []stampStatus, answers stampAnswers) {
 		answers.Sessions += int(r.open.Load())
 		for k := range r.refused {
 			answers.Refused[k] += r.refused[k].Load()
+		}
+		for k := range r.traces {
+			answers.Traces[k] += r.traces[k].Load()
 		}
 	}
 	return list, answers

@@ -346,14 +346,15 @@ func TestSTAMPBoot(t *testing.T) {
 	}
 	var up atomic.Bool
 	a.stamp.retry = time.Millisecond
-	a.stamp.dial = func(ctx context.Context, from, to string, port uint16, dscp uint8) (*udpLine, error) {
+	a.stamp.dial = func(ctx context.Context, c *socketConfig) (*udpLine, error) {
+		other := *c
 		switch {
 		case up.Load():
-			from, to = "127.0.0.1", answers.Listen[0]
-		case from == "":
-			return nil, &net.DNSError{Err: "no such host", Name: to, IsNotFound: true}
+			other.from, other.to = "127.0.0.1", answers.Listen[0]
+		case c.from == "":
+			return nil, &net.DNSError{Err: "no such host", Name: c.to, IsNotFound: true}
 		}
-		return dialUDP(ctx, from, to, port, dscp)
+		return dialUDP(ctx, &other)
 	}
 	runAgent(t, a)
 	wait(t, "word of what is missing", func() bool {
@@ -415,12 +416,13 @@ func TestSTAMPMoved(t *testing.T) {
 	var moved atomic.Bool
 	var tries atomic.Int64
 	a.stamp.retry, a.stamp.reopen = time.Millisecond, time.Millisecond
-	a.stamp.dial = func(ctx context.Context, from, to string, port uint16, dscp uint8) (*udpLine, error) {
+	a.stamp.dial = func(ctx context.Context, c *socketConfig) (*udpLine, error) {
 		tries.Add(1)
+		other := *c
 		if moved.Load() {
-			to = answers.Listen[0]
+			other.to = answers.Listen[0]
 		}
-		return dialUDP(ctx, from, to, port, dscp)
+		return dialUDP(ctx, &other)
 	}
 	runAgent(t, a)
 	ports := map[netip.AddrPort]bool{}
@@ -462,7 +464,7 @@ func TestSTAMPSending(t *testing.T) {
 
 // A socket that is woken lets none wait, whether to receive or to send.
 func TestSTAMPWake(t *testing.T) {
-	l, err := dialUDP(t.Context(), "127.0.0.1", "127.0.0.1:8620", 0, 0)
+	l, err := dialUDP(t.Context(), &socketConfig{from: "127.0.0.1", to: "127.0.0.1:8620"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -482,7 +484,7 @@ func TestSTAMPResolve(t *testing.T) {
 		{"", "192.0.2.1:8620", "192.0.2.1:8620"}, {"", "[2001:db8::1]:862", "[2001:db8::1]:862"}, {"", "[fe80::1%lo]:7", "[fe80::1%lo]:7"}, {"::1", "[::1]:7", "[::1]:7"},
 		{"", "[::ffff:192.0.2.1]:7", "192.0.2.1:7"}, {"192.0.2.9", "[2001:db8::1]:862", ""},
 	} {
-		far, own, err := resolve(t.Context(), c.from, c.to)
+		far, own, err := resolve(t.Context(), c.from, c.to, false)
 		if c.want == "" {
 			if err == nil || !passes(err) {
 				t.Errorf("%s: %v, %v", c.to, far, err)
@@ -492,6 +494,12 @@ func TestSTAMPResolve(t *testing.T) {
 		if err != nil || far.String() != c.want || (own == nil) != (c.from == "") {
 			t.Errorf("%s: %v from %v, %v", c.to, far, own, err)
 		}
+	}
+	if far, _, err := resolve(t.Context(), "", "192.0.2.1:8620", true); err == nil || !passes(err) || !strings.Contains(err.Error(), "IPv6, which ioam and segments need") {
+		t.Errorf("%v, %v", far, err)
+	}
+	if far, _, err := resolve(t.Context(), "", "[2001:db8::1]:862", true); err != nil || !far.Addr().Is6() {
+		t.Errorf("%v, %v", far, err)
 	}
 }
 

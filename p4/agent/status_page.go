@@ -109,6 +109,7 @@ type reflectorAnswer struct {
 	Dropped  uint64            `json:"kernel_dropped"`
 	Refused  map[string]uint64 `json:"refused,omitempty"`
 	Sessions int               `json:"sessions"`
+	Traces   map[string]uint64 `json:"traces,omitempty"` // of IOAM in requests, by outcome
 }
 
 // addSTAMP fills in what there is of STAMP.
@@ -137,6 +138,14 @@ func (x *StatusAnswer) addSTAMP(a *Agent) {
 	for why, n := range r.Refused {
 		if n > 0 {
 			x.Reflector.Refused[stamp.Reason(why).String()] = n
+		}
+	}
+	for outcome, n := range r.Traces {
+		if n > 0 {
+			if x.Reflector.Traces == nil {
+				x.Reflector.Traces = map[string]uint64{}
+			}
+			x.Reflector.Traces[traceNames[outcome]] = n
 		}
 	}
 }

@@ -26,6 +26,7 @@ type udpLine struct {
 	v6      bool
 	control []byte
 	out     []byte
+	options []byte        // the hop-by-hop header of the packet that came last
 	drops   atomic.Uint32 // packets for which the receive buffer had no room, up to the last one that came
 
 	hearing sync.Mutex // what is below
@@ -45,8 +46,8 @@ const mostAnswers = stamp.MostHops * stamp.TraceTries
 func (l *udpLine) dropped() uint64 { return uint64(l.drops.Load()) }
 
 // dialUDP opens the socket of a session, which receives from its reflector alone.
-func dialUDP(ctx context.Context, from, to string, port uint16, dscp uint8) (*udpLine, error) {
-	far, own, err := resolve(ctx, from, to)
+func dialUDP(ctx context.Context, s *socketConfig) (*udpLine, error) {
+	far, own, err := resolve(ctx, s.from, s.to, s.extended())
 	if err != nil {
 		return nil, err
 	}
@@ -54,34 +55,63 @@ func dialUDP(ctx context.Context, from, to string, port uint16, dscp uint8) (*ud
 	if own != nil {
 		d.LocalAddr = own
 	}
-	if port > 0 { // which sessions to several reflectors may have, and the socket before this one
+	if s.port > 0 {
 		if own == nil {
 			own = &net.UDPAddr{}
 		}
-		own.Port = int(port)
-		d.LocalAddr, d.Control = own, func(_, _ string, raw syscall.RawConn) error {
-			var err error
-			return errors.Join(raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) }), err)
-		}
+		own.Port = int(s.port)
+		d.LocalAddr = own
+	}
+	var refused error // that the kernel does not take the headers, which is no error of the network
+	d.Control = func(_, _ string, raw syscall.RawConn) error {
+		var err error
+		return errors.Join(raw.Control(func(fd uintptr) {
+			if s.port > 0 { // which sessions to several reflectors may have, and the socket before this one
+				err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+			}
+			refused = s.extend(int(fd))
+		}), err, refused)
 	}
 	c, err := d.DialContext(ctx, "udp", far.String())
+	if refused != nil {
+		return nil, refused
+	}
 	if err != nil {
 		return nil, err
 	}
 	l := &udpLine{conn: c.(*net.UDPConn)}
-	if port > 0 {
+	if s.port > 0 {
 		if err := l.enableErrors(); err != nil {
 			return nil, errors.Join(err, l.close())
 		}
 	}
-	if err := l.set(int(dscp) << 2); err != nil {
+	if err := l.set(int(s.dscp)<<2, false); err != nil {
 		return nil, err // it is closed
 	}
 	return l, nil
 }
 
-// resolve finds the address of a reflector, HOST:PORT: the first one of the family of from, and IPv4 before IPv6 where from is empty.
-func resolve(ctx context.Context, from, to string) (far netip.AddrPort, own *net.UDPAddr, err error) {
+// extend has the kernel write the extension headers into all packets of a socket.
+func (s *socketConfig) extend(fd int) error {
+	if s.hops != nil {
+		switch err := unix.SetsockoptString(fd, unix.IPPROTO_IPV6, unix.IPV6_HOPOPTS, string(s.hops)); {
+		case errors.Is(err, os.ErrPermission):
+			return fmt.Errorf("IOAM trace: %w: hop-by-hop options need CAP_NET_RAW; give it to the program or its unit, or leave out ioam", err)
+		case err != nil:
+			return fmt.Errorf("IOAM trace: %w", err)
+		}
+	}
+	if s.route != nil {
+		if err := unix.SetsockoptString(fd, unix.IPPROTO_IPV6, unix.IPV6_RTHDR, string(s.route)); err != nil {
+			return fmt.Errorf("segments: %w", err)
+		}
+	}
+	return nil
+}
+
+// resolve finds the address of a reflector, HOST:PORT: the first one of the family of from, and IPv4 before IPv6 where from is empty. With only6 it is one of
+// IPv6.
+func resolve(ctx context.Context, from, to string, only6 bool) (far netip.AddrPort, own *net.UDPAddr, err error) {
 	host, text, err := net.SplitHostPort(to)
 	if err != nil {
 		return far, nil, err
@@ -105,17 +135,22 @@ func resolve(ctx context.Context, from, to string) (far netip.AddrPort, own *net
 	}
 	for _, six := range []bool{false, true} {
 		for _, a := range list {
-			if a = a.Unmap(); a.Is6() == six && (own == nil || source.Unmap().Is6() == six) {
+			if a = a.Unmap(); a.Is6() == six && (six || !only6) && (own == nil || source.Unmap().Is6() == six) {
 				return netip.AddrPortFrom(a, uint16(port)), own, nil
 			}
 		}
 	}
-	return far, nil, &net.DNSError{Err: "no address of the family of " + from, Name: host, IsNotFound: true}
+	family := "the family of " + from
+	if only6 {
+		family = "IPv6, which ioam and segments need"
+	}
+	return far, nil, &net.DNSError{Err: "no address of " + family, Name: host, IsNotFound: true}
 }
 
 // listenUDP opens the socket of a reflector, with a receive buffer of that many bytes as far as the kernel grants them.
-// The result early is set for an address that the host does not have, but may get.
-func listenUDP(at netip.AddrPort, buffer int) (l *udpLine, early bool, err error) {
+// With traces it receives hop-by-hop headers, too. The result early is set for an address that the host does not have,
+// but may get.
+func listenUDP(at netip.AddrPort, buffer int, traces bool) (l *udpLine, early bool, err error) {
 	network := "udp4"
 	if at.Addr().Unmap().Is6() {
 		network = "udp6"
@@ -139,14 +174,17 @@ func listenUDP(at netip.AddrPort, buffer int) (l *udpLine, early bool, err error
 			_ = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer) }) // with CAP_NET_ADMIN all of it
 		}
 	}
-	return l, early, l.set(0)
+	return l, early, l.set(0, traces)
 }
 
 // set has the kernel report the time of a packet, its hops and marks, its destination address, and the number of
-// dropped ones. Without that, the time is that of reading, and the rest is 0.
-func (l *udpLine) set(tos int) error {
+// dropped ones. Without that, the time is that of reading, and the rest is 0. With traces it reports hop-by-hop headers.
+func (l *udpLine) set(tos int, traces bool) error {
 	l.v6 = l.local().Addr().Unmap().Is6()
 	l.control = make([]byte, 256)
+	if traces = traces && l.v6; traces {
+		l.control = make([]byte, 256+unix.CmsgSpace(mostHeader))
+	}
 	raw, err := l.conn.SyscallConn()
 	if err != nil {
 		return errors.Join(err, l.close())
@@ -162,12 +200,21 @@ func (l *udpLine) set(tos int) error {
 			_ = unix.SetsockoptInt(int(fd), level, o, 1)
 		}
 		err = errors.Join(unix.SetsockoptInt(int(fd), level, mark, tos), unix.SetsockoptInt(int(fd), level, hops, stampTTL))
+		if traces {
+			err = errors.Join(err, unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_RECVHOPOPTS, 1))
+		}
 	}), err)
 	if err != nil {
-		return errors.Join(fmt.Errorf("set DSCP and TTL: %w", err), l.close())
+		return errors.Join(fmt.Errorf("set DSCP, TTL and options: %w", err), l.close())
 	}
 	return nil
 }
+
+// mostHeader are the bytes of the longest hop-by-hop header.
+const mostHeader = 256 * 8
+
+// header is the hop-by-hop header of the packet that came last, until the next one; nil for none.
+func (l *udpLine) header() []byte { return l.options }
 
 func (l *udpLine) local() netip.AddrPort  { return addrPort(l.conn.LocalAddr()) }
 func (l *udpLine) remote() netip.AddrPort { return addrPort(l.conn.RemoteAddr()) }
@@ -197,6 +244,7 @@ func (l *udpLine) receive(b []byte) (n int, a stamp.Arrival, err error) {
 		l.drainErrors()
 		return 0, a, err
 	}
+	l.options = nil
 	a = stamp.Arrival{From: from, To: l.local(), At: time.Now().UnixNano()}
 	if at := receiveTime(l.control[:control]); at > 0 {
 		a.At = at
@@ -220,6 +268,8 @@ func (l *udpLine) receive(b []byte) (n int, a stamp.Arrival, err error) {
 			a.To = netip.AddrPortFrom(netip.AddrFrom4([4]byte(data[8:12])), a.To.Port())
 		case h.Level == unix.IPPROTO_IPV6 && h.Type == unix.IPV6_PKTINFO && len(data) >= unix.SizeofInet6Pktinfo:
 			a.To = netip.AddrPortFrom(netip.AddrFrom16([16]byte(data)), a.To.Port())
+		case h.Level == unix.IPPROTO_IPV6 && h.Type == unix.IPV6_HOPOPTS:
+			l.options = data
 		}
 	}
 	return n, a, nil

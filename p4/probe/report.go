@@ -25,8 +25,11 @@ func NewGroups(node uint32, most int, send func([]byte)) *Groups {
 }
 
 // Add appends a report about a, and sends what does not fit with it before.
-func (g *Groups) Add(a *Arrival) {
-	g.add(&telemetry.Header{Flags: decode.Tracked, Inner: telemetry.InnerIPv4}, a.Packet)
+func (g *Groups) Add(a *Arrival) { g.Packet(a.Packet) }
+
+// Packet appends a report about a packet of IPv4 or IPv6 with telemetry in it.
+func (g *Groups) Packet(packet []byte) {
+	g.add(&telemetry.Header{Flags: decode.Tracked, Inner: inner(packet)}, packet)
 }
 
 // add appends a report about a packet.
