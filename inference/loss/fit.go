@@ -2,6 +2,7 @@ package loss
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 )
@@ -14,8 +15,9 @@ type Sample struct {
 
 // Culprit is the explanation of losses: a link, or a single flow, of which the other one is -1.
 type Culprit struct {
-	Link, Flow    int32 // by number, and by place among the samples
-	Ratio         float64
+	Link, Flow    int32   // by number, and by place among the samples
+	Ratio         float64 // of lost packets
+	hazard        float64 // of which it is the ratio
 	Confidence    float64
 	Packets, Lost uint64  // that crossed it
 	Chance        float64 // that as many are lost at the rates that are explained already
@@ -55,7 +57,7 @@ func FitWithin(samples []Sample, links int, floor, alarm float64) []Culprit {
 // FitFew is FitWithin with another least number of losses, above 0, for which a link is blamed. It is for probes over
 // many ways, where two lost ones can be enough if hardly any other is lost.
 func FitFew(samples []Sample, links int, floor, alarm float64, least uint64) []Culprit {
-	f := fitter{samples: samples, floor: floor, alarm: alarm, least: least, rate: make([]float64, len(samples)), cross: make([][]int32, links)}
+	f := fitter{samples: samples, floor: hazardOf(floor), alarm: alarm, least: least, hazard: make([]float64, len(samples)), cross: make([][]int32, links)}
 	for i := range samples {
 		for _, l := range samples[i].Links {
 			f.cross[l] = append(f.cross[l], int32(i))
@@ -69,12 +71,14 @@ func FitFew(samples []Sample, links int, floor, alarm float64, least uint64) []C
 			break
 		}
 		// A link between two that lose packets can look like the cause of both, until each of them is there.
-		chosen = f.prune(f.refit(append(chosen, c)), -math.Log(f.alarm))
+		apart, near := f.split(chosen, c)
+		chosen = append(apart, f.prune(f.refit(append(near, c)), -math.Log(f.alarm))...)
 	}
 	chosen = f.exchange(chosen)
 	for i := range chosen {
 		f.explain(chosen, i)
 		f.rank(&chosen[i])
+		chosen[i].Ratio = ratioOf(chosen[i].hazard)
 	}
 	slices.SortStableFunc(chosen, func(a, b Culprit) int { return cmp.Compare(b.Lost, a.Lost) })
 	return slices.DeleteFunc(chosen, func(c Culprit) bool { return c.Flow >= 0 && c.Lost < blackLost })
@@ -83,15 +87,24 @@ func FitFew(samples []Sample, links int, floor, alarm float64, least uint64) []C
 // mostSteps bounds the time of a fit.
 const mostSteps = 64
 
+// A fitter counts in hazards: a packet is lost with the probability 1 - exp(-h), and hazards along a way add up.
 type fitter struct {
 	samples []Sample
-	floor   float64
+	floor   float64   // hazard
 	alarm   float64   // chance of a false culprit
 	least   uint64    // losses that are worth a link
-	rate    []float64 // that is explained, by sample
+	hazard  []float64 // that is explained, by sample
 	cross   [][]int32 // samples that cross a link
 	one     [1]int32
 }
+
+// mostRatio is the largest ratio that counts as itself: the hazard of a loss of all packets has no bound.
+const mostRatio = 1 - 1e-6
+
+// hazardOf returns the hazard of a ratio, and ratioOf the ratio of a hazard.
+func hazardOf(ratio float64) float64 { return -math.Log1p(-min(ratio, mostRatio)) }
+
+func ratioOf(hazard float64) float64 { return -math.Expm1(-hazard) }
 
 // samplesOf returns the samples that a culprit explains.
 func (f *fitter) samplesOf(c *Culprit) []int32 {
@@ -102,21 +115,42 @@ func (f *fitter) samplesOf(c *Culprit) []int32 {
 	return f.one[:]
 }
 
-// explain sets the rates to those of all culprits but one.
+// explain sets the hazards to those of all culprits but one.
 func (f *fitter) explain(chosen []Culprit, but int) {
-	for i := range f.rate {
-		f.rate[i] = f.floor
+	for i := range f.hazard {
+		f.hazard[i] = f.floor
 	}
 	for k := range chosen {
 		if k != but {
 			for _, i := range f.samplesOf(&chosen[k]) {
-				f.rate[i] += chosen[k].Ratio
+				f.hazard[i] += chosen[k].hazard
 			}
 		}
 	}
 }
 
-// refit estimates the ratios of all culprits together, by expectation and maximisation.
+// split parts culprits by whether one more has to do with them: it, or another one that has, crosses samples of theirs.
+// Hazards of the others stay as they are when it comes or goes.
+func (f *fitter) split(chosen []Culprit, one Culprit) (apart, near []Culprit) {
+	apart = slices.Clone(chosen)
+	met := make([]bool, len(f.samples))
+	meet := func(c *Culprit) {
+		for _, i := range f.samplesOf(c) {
+			met[i] = true
+		}
+	}
+	meet(&one)
+	for k := 0; k < len(apart); k++ {
+		if slices.ContainsFunc(f.samplesOf(&apart[k]), func(i int32) bool { return met[i] }) {
+			meet(&apart[k])
+			near, apart, k = append(near, apart[k]), slices.Delete(apart, k, k+1), -1
+		}
+	}
+	return apart, near
+}
+
+// refit estimates the hazards of all culprits together, by expectation and maximisation: a lost packet met as many
+// events of a culprit as its hazard says, given that it met one of any.
 func (f *fitter) refit(chosen []Culprit) []Culprit {
 	for range 200 {
 		f.explain(chosen, -1)
@@ -126,11 +160,13 @@ func (f *fitter) refit(chosen []Culprit) []Culprit {
 			for _, i := range f.samplesOf(&chosen[k]) {
 				s := &f.samples[i]
 				packets += float64(s.Packets)
-				lost += float64(s.Lost) * chosen[k].Ratio / f.rate[i]
+				if s.Lost > 0 {
+					lost += float64(s.Lost) * chosen[k].hazard / ratioOf(f.hazard[i])
+				}
 			}
-			next := min(lost/packets, 1)
-			moved = max(moved, math.Abs(next-chosen[k].Ratio)/(chosen[k].Ratio+f.floor))
-			chosen[k].Ratio = next
+			next := min(lost/packets, hazardOf(1))
+			moved = max(moved, math.Abs(next-chosen[k].hazard)/(chosen[k].hazard+f.floor))
+			chosen[k].hazard = next
 		}
 		if moved < 1e-6 {
 			break
@@ -156,13 +192,13 @@ func (f *fitter) prune(chosen []Culprit, one float64) []Culprit {
 	return chosen
 }
 
-// likelihood is its logarithm, but for what does not depend on the rates.
+// likelihood is its logarithm, but for what does not depend on the hazards.
 func (f *fitter) likelihood() (sum float64) {
 	for i := range f.samples {
 		s := &f.samples[i]
-		sum -= float64(s.Packets) * f.rate[i]
+		sum -= float64(s.Packets-s.Lost) * f.hazard[i]
 		if s.Lost > 0 {
-			sum += float64(s.Lost) * math.Log(f.rate[i])
+			sum += float64(s.Lost) * math.Log(ratioOf(f.hazard[i]))
 		}
 	}
 	return sum
@@ -190,9 +226,14 @@ func (f *fitter) exchange(chosen []Culprit) []Culprit {
 			if gain <= price {
 				break
 			}
-			others = f.refit(append(others, c))
+			apart, near := f.split(others, c)
+			others = append(apart, f.refit(append(near, c))...)
 		}
-		if others = f.prune(others, price); worth(others) > worth(chosen)+1e-6 {
+		if len(others) < len(chosen) {
+			continue // nothing takes its place, and it is worth its own
+		}
+		apart, near := f.split(others, old)
+		if others = append(apart, f.prune(near, price)...); worth(others) > worth(chosen)+1e-6 {
 			chosen, k = others, -1
 		}
 	}
@@ -205,14 +246,23 @@ const (
 	sure       = 3
 )
 
-// besides returns the link that explains most of the unexplained losses, other than one.
+// besides returns the link that explains most of the unexplained losses, other than one with which it shares samples.
 func (f *fitter) besides(old *Culprit) (best Culprit, most float64) {
-	for _, c := range f.candidates() {
-		if c.Link >= 0 && c.Link != old.Link && c.gain > most {
+	for _, l := range f.linksOf(old) {
+		if c, ok := f.weigh(Culprit{Link: l, Flow: -1}); ok && l != old.Link && c.gain > most {
 			best, most = c.Culprit, c.gain
 		}
 	}
 	return best, most
+}
+
+// linksOf returns the links that share samples with a culprit, in their order.
+func (f *fitter) linksOf(c *Culprit) (links []int32) {
+	for _, i := range f.samplesOf(c) {
+		links = append(links, f.samples[i].Links...)
+	}
+	slices.Sort(links)
+	return slices.Compact(links)
 }
 
 // candidate is a possible explanation of losses, with its gain of the logarithm of the likelihood.
@@ -221,27 +271,40 @@ type candidate struct {
 	gain float64
 }
 
-// candidates lists what explains anything that is not explained yet.
-func (f *fitter) candidates() (all []candidate) {
-	add := func(c Culprit) {
-		mean := f.sum(&c)
-		if c.Lost < f.least || float64(c.Lost) <= mean {
-			return
-		}
-		var gain float64
-		if c.Ratio, gain = f.best(f.samplesOf(&c)); gain > 0 {
-			all = append(all, candidate{c, gain})
+// weigh makes a candidate of a culprit, and reports whether it explains anything that is not explained yet.
+func (f *fitter) weigh(c Culprit) (candidate, bool) {
+	mean := f.sum(&c)
+	if c.Lost < f.least || float64(c.Lost) <= mean {
+		return candidate{}, false
+	}
+	hazard, gain := f.best(f.samplesOf(&c))
+	c.hazard = hazard
+	return candidate{c, gain}, gain > 0
+}
+
+// candidates lists what explains anything that is not explained yet, among links and samples.
+func (f *fitter) candidates(links, samples iter.Seq[int32]) (all []candidate) {
+	for l := range links {
+		if x, ok := f.weigh(Culprit{Link: l, Flow: -1}); ok {
+			all = append(all, x)
 		}
 	}
-	for l := range f.cross {
-		add(Culprit{Link: int32(l), Flow: -1})
-	}
-	for i := range f.samples {
+	for i := range samples {
 		if s := &f.samples[i]; s.Lost >= leastLost && float64(s.Lost) >= blackShare*float64(s.Packets) {
-			add(Culprit{Link: -1, Flow: int32(i)})
+			if x, ok := f.weigh(Culprit{Link: -1, Flow: i}); ok {
+				all = append(all, x)
+			}
 		}
 	}
 	return all
+}
+
+// upTo yields the numbers from 0 up to n.
+func upTo(n int) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for i := int32(0); i < int32(n) && yield(i); i++ {
+		}
+	}
 }
 
 // sum counts the packets that crossed a culprit, and returns the losses that are explained already.
@@ -251,7 +314,7 @@ func (f *fitter) sum(c *Culprit) (explained float64) {
 		s := &f.samples[i]
 		c.Packets += s.Packets
 		c.Lost += s.Lost
-		explained += float64(s.Packets) * f.rate[i]
+		explained += float64(s.Packets) * ratioOf(f.hazard[i])
 	}
 	return explained
 }
@@ -261,10 +324,10 @@ func (f *fitter) sum(c *Culprit) (explained float64) {
 func (f *fitter) chance(c *Culprit) float64 {
 	packets, lost, explained := uint64(0), uint64(0), 0.0
 	for _, i := range f.samplesOf(c) {
-		if s := &f.samples[i]; f.rate[i] <= max(c.Ratio, f.floor) {
+		if s := &f.samples[i]; f.hazard[i] <= max(c.hazard, f.floor) {
 			packets += s.Packets
 			lost += s.Lost
-			explained += float64(s.Packets) * f.rate[i]
+			explained += float64(s.Packets) * ratioOf(f.hazard[i])
 		}
 	}
 	if lost < f.least {
@@ -275,7 +338,7 @@ func (f *fitter) chance(c *Culprit) float64 {
 
 // next returns the culprit that explains most of the unexplained losses.
 func (f *fitter) next() (Culprit, bool) {
-	all := f.candidates()
+	all := f.candidates(upTo(len(f.cross)), upTo(len(f.samples)))
 	if len(all) == 0 {
 		return Culprit{}, false
 	}
@@ -292,7 +355,7 @@ func (f *fitter) rank(c *Culprit) {
 	c.Chance = f.chance(c)
 	_, gain := f.best(f.samplesOf(c))
 	sum := 1.0
-	for _, o := range f.candidates() {
+	for _, o := range f.candidates(slices.Values(f.linksOf(c)), slices.Values(slices.Clone(f.samplesOf(c)))) {
 		if o.Link == c.Link && o.Flow == c.Flow {
 			continue
 		}
@@ -307,9 +370,9 @@ func (f *fitter) rank(c *Culprit) {
 	c.Confidence = 1 / sum
 }
 
-// best returns the rate that explains most of the unexplained losses of samples, and its gain of the logarithm of the
+// best returns the hazard that explains most of the unexplained losses of samples, and its gain of the logarithm of the
 // likelihood.
-func (f *fitter) best(samples []int32) (rate, gain float64) {
+func (f *fitter) best(samples []int32) (hazard, gain float64) {
 	var packets, lost float64
 	for _, i := range samples {
 		packets += float64(f.samples[i].Packets)
@@ -318,25 +381,27 @@ func (f *fitter) best(samples []int32) (rate, gain float64) {
 	if packets == 0 {
 		return 0, 0
 	}
-	rate = lost / packets
-	for range 60 { // expectation and maximisation: the share of each loss that is the candidate's
+	hazard = hazardOf(lost / packets)
+	for range 60 { // expectation and maximisation, as in refit
 		sum := 0.0
 		for _, i := range samples {
 			if s := &f.samples[i]; s.Lost > 0 {
-				sum += float64(s.Lost) * rate / (rate + f.rate[i])
+				sum += float64(s.Lost) * hazard / ratioOf(hazard+f.hazard[i])
 			}
 		}
-		next := sum / packets
-		if math.Abs(next-rate) < 1e-9*rate {
+		next := min(sum/packets, hazardOf(1))
+		if math.Abs(next-hazard) < 1e-9*hazard {
 			break
 		}
-		rate = next
+		hazard = next
 	}
 	for _, i := range samples {
 		s := &f.samples[i]
-		gain += float64(s.Lost)*math.Log1p(rate/f.rate[i]) - float64(s.Packets)*rate
+		if gain -= float64(s.Packets-s.Lost) * hazard; s.Lost > 0 {
+			gain += float64(s.Lost) * math.Log(ratioOf(hazard+f.hazard[i])/ratioOf(f.hazard[i]))
+		}
 	}
-	return min(rate, 1), gain
+	return hazard, gain
 }
 
 // Needed returns how many of some packets have to be lost on a link for fit to find it, if nothing else explains them.
@@ -345,7 +410,7 @@ func (f *fitter) best(samples []int32) (rate, gain float64) {
 func Needed(packets uint64, floor float64, candidates int) uint64 {
 	for x := uint64(leastLost); x < packets; x++ {
 		ratio := float64(x) / float64(packets)
-		gain := float64(x)*math.Log(ratio/floor) - float64(packets)*(ratio-floor)
+		gain := float64(x)*math.Log(ratio/floor) + float64(packets-x)*(math.Log1p(-ratio)-math.Log1p(-floor))
 		if ratio > floor && gain > -math.Log(falseAlarm) && Tail(x, packets, floor)*float64(candidates) <= falseAlarm {
 			return x
 		}
