@@ -166,7 +166,7 @@ var kindTests = map[partialKind]struct {
 		}
 		return sum
 	}, nil, false},
-	&sightKind: {fillSights, func(p *Partial) []uint64 {
+	&sightKind: {fillFewSights, func(p *Partial) []uint64 {
 		var sum inference.FlowSight
 		for i := range p.sights.items {
 			for _, s := range p.sights.items[i].Sight[:p.sights.items[i].Count] {

@@ -10,9 +10,15 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-func fillSights(p *Partial, rng *rand.Rand) {
+// fillFewSights adds what nodes saw of flows, each of them at no more places than are kept.
+func fillFewSights(p *Partial, rng *rand.Rand) { fillSightsOf(p, rng, inference.MostSights/4) }
+
+func fillSights(p *Partial, rng *rand.Rand) { fillSightsOf(p, rng, 3) }
+
+// fillSightsOf adds what nodes saw of flows, at four places of each.
+func fillSightsOf(p *Partial, rng *rand.Rand, nodes uint32) {
 	for range rng.IntN(20) {
-		r := decode.Report{Flow: flowKey(rng.Uint32N(8)), NodeID: rng.Uint32N(3), Weight: rng.Uint32N(1000)}
+		r := decode.Report{Flow: flowKey(rng.Uint32N(8)), NodeID: rng.Uint32N(nodes), Weight: rng.Uint32N(1000)}
 		t := r.AddTraffic()
 		t.Ingress, t.Egress, t.Octets = rng.Uint32N(2), rng.Uint32N(2), rng.Uint64N(1<<40)
 		if rng.IntN(2) == 0 {
@@ -24,6 +30,22 @@ func fillSights(p *Partial, rng *rand.Rand) {
 		s := inference.SightOf(&r)
 		x.Add(&s)
 		p.AddSights(&x)
+	}
+}
+
+// TestMostSights holds that of more places the first ones are kept, whatever the order in which they come.
+func TestMostSights(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 100 {
+		x := FlowSights{Flow: flowKey(1)}
+		for _, node := range rng.Perm(3 * inference.MostSights) {
+			x.Add(&inference.FlowSight{Node: uint32(node), Records: 1})
+		}
+		for i := range x.Sight {
+			if x.Count != inference.MostSights || x.Sight[i].Node != uint32(i) {
+				t.Fatalf("%d places are kept: %+v", x.Count, x.Sight)
+			}
+		}
 	}
 }
 
