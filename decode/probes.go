@@ -25,6 +25,11 @@ type ProbeCounts struct {
 	Forward, Back int32
 
 	Delays []DelayCount // of received probes, in ascending order of the codes
+
+	// Way holds the routers that probes pass on their way out, by the addresses with which they answered a trace; the zero
+	// address is one without an answer. A report has either counts or a way, of which it is the whole. It is empty in
+	// reports of counts.
+	Way []Addr
 }
 
 // ClassPath returns the path number of one of several sessions of STAMP that differ in their DSCP. Its lower 16 bits are
@@ -39,6 +44,10 @@ func PathText(path uint32) string {
 	}
 	return strconv.FormatUint(uint64(path&0xffff), 10) + " with DSCP " + strconv.FormatUint(uint64(class-1), 10)
 }
+
+// MostWay is the largest number of routers of a reported way. With IPv6 such a report just fits into a datagram of the
+// least size that agents can be set to.
+const MostWay = 28
 
 // KeptDelays is the number of codes for which a report keeps memory, as of hops.
 const KeptDelays = 64

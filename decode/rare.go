@@ -41,7 +41,7 @@ func (x *Rare) reset() {
 		x.Traffic = traffic
 	}
 	if probes != nil {
-		*probes = ProbeCounts{Delays: kept(probes.Delays, KeptDelays)}
+		*probes = ProbeCounts{Delays: kept(probes.Delays, KeptDelays), Way: kept(probes.Way, MostWay)}
 		x.Probes = probes
 	}
 }

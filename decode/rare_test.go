@@ -47,10 +47,10 @@ func TestRareReuse(t *testing.T) {
 			}
 		}
 		x := *next().AddRare()
-		if len(x.Counts)+len(x.Histogram.Buckets)+len(x.IOAM.Nodes)+len(x.Probes.Delays) != 0 {
+		if len(x.Counts)+len(x.Histogram.Buckets)+len(x.IOAM.Nodes)+len(x.Probes.Delays)+len(x.Probes.Way) != 0 {
 			t.Errorf("%s: %+v, want empty lists", name, x)
 		}
-		x.Counts, x.Histogram.Buckets, x.IOAM.Nodes, x.Probes.Delays = nil, nil, nil, nil
+		x.Counts, x.Histogram.Buckets, x.IOAM.Nodes, x.Probes.Delays, x.Probes.Way = nil, nil, nil, nil, nil
 		if want := (Rare{Traffic: &Traffic{}, Probes: &ProbeCounts{}}); !reflect.DeepEqual(x, want) {
 			t.Errorf("%s: AddRare = %+v, want %+v", name, x, want)
 		}

@@ -62,6 +62,11 @@ type FlowLoss struct {
 	Path    []HopKey // at the end of the window; empty while it is not known
 }
 
+// OfProbes reports whether l is of probes that agents counted: those that were settled, and of these the ones lost on
+// their way out. The path begins with the agent, which is marked as other. If the way is known, the routers follow by
+// an address each ([decode.Addr.Node]), with 0 for one that did not answer a trace, and then the host.
+func (l *FlowLoss) OfProbes() bool { return len(l.Path) > 0 && l.Path[0].Other }
+
 // LinkKey is one direction of a link, as two switches on the path of a packet reported it.
 type LinkKey struct {
 	Node, EgressIf uint32 // where packets leave; 0 where the device did not name the interface

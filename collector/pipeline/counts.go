@@ -86,8 +86,10 @@ func (p *Pipeline) Inside() (missing, dropped uint64) {
 	return missing, dropped
 }
 
-// Learned returns what sFlow agents and metrics reported of themselves and their interfaces since the last call.
+// Learned returns what sFlow agents and metrics reported of themselves and their interfaces since the last call, and the
+// addresses of routers on the ways of probes.
 func (p *Pipeline) Learned() (nodes []names.Node) {
+	nodes = p.routers.drain()
 	var ports []demux.SFlowPort
 	for _, w := range p.workers {
 		ports = append(ports, w.decoder.Load().Learned()...)

@@ -47,6 +47,7 @@ type Pipeline struct {
 
 	Exporters *sequences
 	Remarks   guess.Remarks
+	routers   routers
 	Dialects  *dialects // nil where no dialects are recognised
 	sources   []*source
 	diversion *diversion // nil without one
@@ -394,6 +395,7 @@ func (p *Pipeline) scatter(w *Worker, in *decode.LazyBatch) {
 			}
 			if !x.Copy {
 				p.Remarks.See(r)
+				p.routers.see(r)
 			}
 			if r.Has&decode.HasFlow != 0 {
 				r.FlowHash = p.key.Flow(&r.Flow)

@@ -282,6 +282,20 @@ func (o *object) counters(c *decode.Counters) {
 func (o *object) probes(p *decode.ProbeCounts) {
 	o.uint(`,"probes":{"path":`, uint64(p.Path))
 	o.uint(`,"epoch":`, uint64(p.Epoch))
+	if len(p.Way) > 0 {
+		sep := `,"way":[`
+		for _, a := range p.Way {
+			o.b = append(o.b, sep...)
+			if a == (decode.Addr{}) {
+				o.b = append(o.b, "null"...)
+			} else {
+				o.b = append(append(append(o.b, '"'), a.String()...), '"')
+			}
+			sep = ","
+		}
+		o.b = append(o.b, "]}"...)
+		return
+	}
 	o.uint(`,"sent":`, uint64(p.Sent))
 	o.uint(`,"received":`, uint64(p.Received))
 	o.uint(`,"missed":`, uint64(p.Missed))

@@ -55,7 +55,7 @@ type Header struct {
 	DigestBits int
 	Looped     uint8
 
-	// Probes are the outcomes of probes, for 2.0 and without a digest, or nil. They have at most [MostDelays] delays.
+	// Probes are the outcomes of probes, for 2.0 and without a digest, or nil. They have at most [MostDelays] delays, or a way of at most [decode.MostWay] routers.
 	Probes *decode.ProbeCounts
 }
 
@@ -69,7 +69,7 @@ func AppendGroup(dst []byte, hwID uint8, seq, nodeID uint32) []byte {
 func (h *Header) mdWords() int {
 	n := packet.Words(packet.INT2, h.Metadata) + bits.OnesCount16(h.digestBits())
 	if h.Probes != nil {
-		n += probeWords + len(h.Probes.Delays)
+		n += wordsOf(h.Probes)
 	}
 	return n
 }
@@ -93,7 +93,7 @@ func Append20(dst []byte, h *Header, inner int) []byte {
 	case ds != 0:
 		main |= PINTDomain<<32 | uint64(ds)<<16
 	case h.Probes != nil:
-		main |= ProbeDomain<<32 | uint64(probeCounts)<<16
+		main |= ProbeDomain<<32 | uint64(bitsOf(h.Probes))<<16
 	}
 	dst = be.AppendUint64(dst, main)
 	dst = packet.AppendBlock(dst, packet.INT2, h.Metadata&^MDDrop, &h.Hop)

@@ -53,7 +53,12 @@ var sent = []struct {
 	{"2.0, counts of probes", func(dst []byte) []byte {
 		return Append20(AppendGroup(dst, 0, 300, 3), &Header{Inner: InnerIPv4, Probes: &probesSent}, 28)
 	}, "2000012c 00000003 14160d00 0000 5052 8000 0000 00000007 00000002 00000064 00000060 00000005 00000001 00000002 00000003 00000004 fffffffe 00000006 00100009 00550001", 72},
+	{"2.0, way of probes", func(dst []byte) []byte {
+		return Append20(AppendGroup(dst, 0, 300, 3), &Header{Inner: InnerIPv4, Probes: &waySent}, 28)
+	}, "2000012c 00000003 14170e00 0000 5052 4000 0000 00000007 00000002 00000000000000000000ffff0a000001 00000000000000000000000000000000 00000000000000000000ffff0a000002", 76},
 }
+
+var waySent = decode.ProbeCounts{Path: 7, Epoch: 2, Way: []decode.Addr{decode.AddrFrom4([]byte{10, 0, 0, 1}), {}, decode.AddrFrom4([]byte{10, 0, 0, 2})}}
 
 var probesSent = decode.ProbeCounts{
 	Path: 7, Epoch: 2, Sent: 100, Received: 96, Missed: 5, Late: 1, Twice: 2, Corrupt: 3, Reordered: 4, Forward: -2, Back: 6,

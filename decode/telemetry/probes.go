@@ -20,6 +20,31 @@ const probeCounts uint16 = 0x8000
 // probeWords are the words before the delays.
 const probeWords = 11
 
+// DSMdBits of the way of probes: one bit is for all of it.
+//
+//	path, epoch   one word each
+//	routers       to the end, four words each: IPv6 addresses, those of IPv4 as ::ffff:a.b.c.d, :: for one without an answer
+const probeWay uint16 = 0x4000
+
+// Words of a way before the routers, and of a router.
+const wayWords, routerWords = 2, 4
+
+// wordsOf is the number of words that a report of probes has.
+func wordsOf(p *decode.ProbeCounts) int {
+	if len(p.Way) > 0 {
+		return wayWords + routerWords*len(p.Way)
+	}
+	return probeWords + len(p.Delays)
+}
+
+// bitsOf are the DSMdBits that a report of probes has.
+func bitsOf(p *decode.ProbeCounts) uint16 {
+	if len(p.Way) > 0 {
+		return probeWay
+	}
+	return probeCounts
+}
+
 // MostDelays are the delays of one report.
 const MostDelays = 0xff - probeWords
 
@@ -31,6 +56,9 @@ func words(p *decode.ProbeCounts) [probeWords - 2]*uint32 {
 // probes reads the domain specific metadata x of counts of probes, as ds states them. Other bytes are left to other
 // readers.
 func probes(r *decode.Report, ds uint16, x []byte) bool {
+	if ds == probeWay {
+		return way(r, x)
+	}
 	if ds != probeCounts || len(x) < 4*probeWords {
 		return false
 	}
@@ -54,8 +82,38 @@ func probes(r *decode.Report, ds uint16, x []byte) bool {
 	return true
 }
 
-// appendProbes appends the domain specific metadata of counts of probes.
+// way reads the domain specific metadata x of the way of probes. A way has a router that answered.
+func way(r *decode.Report, x []byte) bool {
+	routers := (len(x) - 4*wayWords) / (4 * routerWords)
+	if len(x) < 4*wayWords || len(x) != 4*(wayWords+routerWords*routers) || routers == 0 || routers > decode.MostWay {
+		return false
+	}
+	answers := false
+	for _, b := range x[4*wayWords:] {
+		answers = answers || b != 0
+	}
+	if !answers {
+		return false
+	}
+	p := r.AddProbes()
+	p.Path, p.Epoch = binary.BigEndian.Uint32(x), binary.BigEndian.Uint32(x[4:])
+	for x = x[8:]; len(x) > 0; x = x[16:] {
+		p.Way = append(p.Way, decode.Addr(x[:16]))
+	}
+	r.Kind = decode.KindProbes
+	return true
+}
+
+// appendProbes appends the domain specific metadata of counts of probes, or of their way.
 func appendProbes(dst []byte, p *decode.ProbeCounts) []byte {
+	if len(p.Way) > 0 {
+		dst = binary.BigEndian.AppendUint32(dst, p.Path)
+		dst = binary.BigEndian.AppendUint32(dst, p.Epoch)
+		for i := range p.Way {
+			dst = append(dst, p.Way[i][:]...)
+		}
+		return dst
+	}
 	for _, w := range words(p) {
 		dst = binary.BigEndian.AppendUint32(dst, *w)
 	}

@@ -48,6 +48,31 @@ func TestProbes(t *testing.T) {
 	}
 }
 
+// TestWay holds that the way of probes comes back as it was sent, without the counts of a report before. What is not
+// written like it stays data of a domain.
+func TestWay(t *testing.T) {
+	good := append(Append20(AppendGroup(nil, 0, 300, 3), &Header{Inner: InnerIPv4, Probes: &waySent}, 28), make([]byte, 28)...)
+	r := readOne(good)
+	if p := *r.AddProbes(); r.Kind != decode.KindProbes || !reflect.DeepEqual(p, waySent) || r.Unknown != nil || r.Remarks != 0 || r.NodeID != 3 {
+		t.Errorf("%+v, %+v", r, p)
+	}
+	for n := range good {
+		readOne(good[:n:n])
+	}
+	long := waySent
+	for long.Way = nil; len(long.Way) <= decode.MostWay; {
+		long.Way = append(long.Way, waySent.Way[0])
+	}
+	for what, b := range map[string][]byte{
+		"no answer":        append(append([]byte(nil), good[:28]...), make([]byte, len(good)-28)...),
+		"too many routers": append(Append20(AppendGroup(nil, 0, 300, 3), &Header{Inner: InnerIPv4, Probes: &long}, 28), make([]byte, 28)...),
+	} {
+		if r := readOne(b); r.Kind == decode.KindProbes || r.Unknown == nil {
+			t.Errorf("%s: %+v", what, r)
+		}
+	}
+}
+
 // TestDelayCodes holds that each delay has the code of which it is at most the longest, and within a part in 16 of it.
 func TestDelayCodes(t *testing.T) {
 	for ns := uint64(0); ns < 200e9; ns += 1 + ns/37 {

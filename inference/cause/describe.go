@@ -440,6 +440,7 @@ var explanations = []explanation{
 	(*around).whereFlowMoved,
 	(*around).writerOfDigests,
 	(*around).hopOfFlow,
+	(*around).linkOfProbes,
 	(*around).queueAhead,
 	(*around).queueOfDrops,
 	(*around).missingReports,
@@ -523,6 +524,26 @@ func (r *around) writerOfDigests(a *Alone, _ Map, add adder) {
 	if a.Finding.Kind == inference.StrangeDigests {
 		for _, h := range a.Moved {
 			add(inference.ElementOfNode(h.Node), NodeOnWay)
+		}
+	}
+}
+
+// linkOfProbes adds the links on the ways of lost probes and of their answers that lose packets.
+func (r *around) linkOfProbes(a *Alone, _ Map, add adder) {
+	if f := &a.Finding; f.Kind != inference.ProbeLoss && f.Statistic != inference.MissingProbes {
+		return
+	}
+	passes := func(node uint32) bool {
+		return slices.ContainsFunc(a.Moved, func(h inference.HopKey) bool { return h.Node == node })
+	}
+	for i := range r.roots {
+		if !r.roots[i].hasKind(inference.PacketLoss) {
+			continue
+		}
+		for _, fit := range r.roots[i].fits {
+			if e := fit.Element; e.Kind == inference.LinkElement && passes(e.Node) && passes(e.Peer) {
+				add(e, LinkOnWay)
+			}
 		}
 	}
 }

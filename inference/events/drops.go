@@ -8,12 +8,14 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events/subject"
+	"github.com/hopscope/hopscope/inference/events/ways"
 	"github.com/hopscope/hopscope/inference/loss"
 )
 
 // drops finds nodes that report dropped packets, each reason on its own.
 type drops struct {
 	*subject.Table[dropKey, subject.Tally]
+	way *ways.Probed
 }
 
 type dropKey struct {
@@ -30,8 +32,8 @@ func codeDropKey(c *subject.Coder, k *dropKey) {
 	subject.Number(c, &k.reason)
 }
 
-func newDrops(j *subject.Journal) drops {
-	return drops{subject.NewTable(j, dropKey.compare, codeDropKey, (*subject.Coder).Tally)}
+func newDrops(j *subject.Journal, w *ways.Probed) drops {
+	return drops{subject.NewTable(j, dropKey.compare, codeDropKey, (*subject.Coder).Tally), w}
 }
 
 func (d drops) Step(w *inference.Window) {
@@ -76,6 +78,9 @@ func (d drops) Step(w *inference.Window) {
 		}
 		f.Text = text
 		d.Publish(&t.Finding, f)
+		if f.Statistic == inference.MissingProbes {
+			d.Moved[t.Finding.ID] = d.way.AroundAgent(s.Node, s.Flow.Src)
+		}
 	}
 	d.ForEachAbsent(func(k dropKey, t *subject.Tally, windows int) bool {
 		if windows < d.Cfg.EndAfter {

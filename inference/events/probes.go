@@ -9,6 +9,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/detect"
 	"github.com/hopscope/hopscope/inference/events/subject"
+	"github.com/hopscope/hopscope/inference/events/ways"
 )
 
 // probes finds paths between agents whose probes are lost, come damaged, or take longer than before. A path keeps its
@@ -17,6 +18,7 @@ type probes struct {
 	*subject.Table[probedKey, probed]
 	cfg detect.Config // of delays in the present window
 	at  detect.Moment
+	way *ways.Probed
 
 	seen, judged int // paths of the present window
 }
@@ -63,8 +65,8 @@ func codeProbed(c *subject.Coder, p *probed) {
 	subject.Number(c, &p.back)
 }
 
-func newProbes(j *subject.Journal) *probes {
-	return &probes{Table: subject.NewTable(j, probedKey.compare, codeProbedKey, codeProbed)}
+func newProbes(j *subject.Journal, w *ways.Probed) *probes {
+	return &probes{way: w, Table: subject.NewTable(j, probedKey.compare, codeProbedKey, codeProbed)}
 }
 
 func (x *probes) Step(w *inference.Window) {
@@ -130,7 +132,13 @@ func (x *probes) judgeLoss(p *probed, k probedKey, s *inference.ProbeStats, star
 		limit: x.Cfg.ProbeLoss, severe: x.Cfg.ProbeSevere, start: start, finding: about(inference.ProbeLoss),
 		subject: k, verb: "lost", of: "probes" + onWays(p.forward, p.back), all: "may lose all probes by the settings", idle: "no probe was sent",
 	}
+	if x.way.Unknown(s.Flow) {
+		t.note = "; the way of these probes is not known, so that no link is judged"
+	}
 	judgeRatio(x.Journal, &p.lost, &t, s.Lost(), s.Received, s.Received)
+	if p.lost.loss != nil {
+		x.Moved[p.lost.loss.ID] = x.way.Around(s.Flow)
+	}
 	t = ratioTest{
 		limit: x.Cfg.ProbeCorrupt, severe: x.Cfg.ProbeSevere, start: start, finding: about(inference.ProbeCorruption),
 		subject: k, verb: "damaged", of: "probes that came", all: "may damage all probes by the settings", idle: "no probe came",

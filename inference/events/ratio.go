@@ -49,6 +49,7 @@ type ratioTest struct {
 
 	// Parts of the texts: "<subject> <verb> 3 of 9 <of>", "<subject> <all>", "and then <idle> in 30 windows".
 	subject             fmt.Stringer
+	note                string // at the end of the first
 	verb, of, all, idle string
 }
 
@@ -95,6 +96,7 @@ func judgeRatio(j *subject.Journal, e *lossHistory, t *ratioTest, lost int64, re
 		if !t.unknown {
 			f.Text += ", at least " + inference.PercentAtLeast(bound, 2)
 		}
+		f.Text += t.note
 		if e.loss == nil {
 			e.all = *worst
 			e.after, e.bursts, e.calm, e.silent, e.bound = numbers{since: j.Now}, bursts{}, 0, 0, 0

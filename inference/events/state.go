@@ -77,7 +77,7 @@ func (d *Detector) code(sc *state.Coder) {
 }
 
 // codeParts codes the states of the detectors. Uses of hops are missing before version 6, counts of interfaces before
-// version 8, paths of probes before version 13, and contrasts of shares before version 15.
+// version 8, paths of probes before version 13, contrasts of shares before version 15, and ways of probes before version 16.
 func codeParts(c *subject.Coder) {
 	var hops *subject.Table[inference.HopKey, hop]
 	for _, s := range c.States {
@@ -101,6 +101,10 @@ func codeParts(c *subject.Coder) {
 			}
 		case *ways.Contrasts:
 			if c.Version < 15 {
+				continue
+			}
+		case *ways.ProbeWays, *ways.Routers, *ways.ProbeLinks:
+			if c.Version < 16 {
 				continue
 			}
 		}

@@ -20,6 +20,7 @@
 //	path.go    the path of a flow and its changes, from stacks of its hops; postcard.go from reports of one hop each
 //	buffer.go  the sketches of a flow's hops, through a buffer of codes
 //	pair.go    packets that the first switch on their way reports, and the last one does not
+//	ways.go    probes that an agent lost, with the routers on their way
 //	digest.go  paths and values from PINT digests, which package digest reads
 //
 // Hops, drops and faults run over a batch at a time. Drops and loops are rare, so the batch is searched for them once.

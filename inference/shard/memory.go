@@ -39,7 +39,7 @@ func (c *Config) Memory(shards int) int64 {
 	const listed = 2 * (128 + 2*maxBlocks*12 + 96)                 // an item of a list of changes, faults or drops, with its index
 	link := 2 * (int64(unsafe.Sizeof(inference.LinkStats{})) + 64) // of a list that grew, with its index
 	const reading = 2 * int64(unsafe.Sizeof(inference.HopKey{})+unsafe.Sizeof(countReading{})+8)
-	perShard := hopTables + top + 2*lists*listed + 2*hops*(link+window.InterfaceMemory+window.CountsMemory) + hops*reading + digest.WindowMemory + 2*(window.NamelessMemory+window.ProbeMemory) + viewsMemory + 1<<20
+	perShard := hopTables + top + 2*lists*listed + 2*hops*(link+window.InterfaceMemory+window.CountsMemory) + hops*reading + digest.WindowMemory + 2*(window.NamelessMemory+window.ProbeMemory) + probeWaysMemory + viewsMemory + 1<<20
 
 	// The window of all shards, the sums of the run, and the points of the stored series.
 	part := int64(unsafe.Sizeof(window.HopPart{})) + 48

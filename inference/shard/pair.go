@@ -11,7 +11,7 @@ import (
 const maxPairs = 4096
 
 // maxLosses is the number of flows of a window that report what they lost, of all shards together.
-const maxLosses = 4 * maxPairs
+const maxLosses = 4 * (maxPairs + maxProbeWays)
 
 // pairs compares the reports of packets by the first and the last switch. It has memory only where first switches
 // report. A flow that none of them reports costs nothing but a test of its flags.

@@ -31,6 +31,7 @@ type State struct {
 	window       uint32 // number of the open window
 	stats        Stats
 	pairs        pairs
+	ways         probeWays
 	views        views
 	readings     countReadings
 	digests      *digest.Reader    // nil unless ReadDigests was called
@@ -153,7 +154,7 @@ func (s *State) begin(n int) {
 func (s *State) enqueue(r *decode.Report) {
 	if r.Kind == decode.KindProbes { // no packet of the flow
 		if r.Rare != nil && r.Rare.Probes != nil && r.Has&decode.HasFlow != 0 {
-			s.cut.partial.AddProbes(r.NodeID, &r.Flow, r.Rare.Probes)
+			s.observeProbes(r, r.Rare.Probes)
 		}
 		return
 	}

@@ -209,6 +209,9 @@ func seeds(t testing.TB) (list []struct {
 		Path: 7, Epoch: 2, Sent: 100, Received: 96, Missed: 5, Late: 1, Forward: -2, Back: 6, Delays: []decode.DelayCount{{Code: 16, Count: 9}, {Code: 85, Count: 1}, {Code: 543, Count: 1}},
 	}}, len(stamped))
 	counts = append(counts, stamped...)
+	counts = append(telemetry.Append20(counts, &telemetry.Header{Inner: telemetry.InnerIPv4, Probes: &decode.ProbeCounts{
+		Path: 7, Epoch: 2, Way: []decode.Addr{decode.AddrFrom4([]byte{10, 0, 0, 1}), {}, {0: 0x20, 15: 1}},
+	}}, len(stamped)), stamped...)
 	reports := seed{"auto", nil, []plain.Frame{
 		datagram(32766, 0, example("tr05-drop")),
 		datagram(32766, 0, append(example("tr05-local"), inner(5001, marked, example("int05-udp"))...)),

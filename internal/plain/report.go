@@ -2,6 +2,7 @@ package plain
 
 import (
 	"math/bits"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -57,6 +58,9 @@ func (r *report) close() Object {
 
 // probes reads counts of probes of an agent, and reports whether there are any.
 func (r *report) probes(b []byte, at, end int, domain, dsMdBits uint16) bool {
+	if domain == 0x5052 && dsMdBits == 0x4000 {
+		return r.way(b, at, end)
+	}
 	if domain != 0x5052 || dsMdBits != 0x8000 || end-at < 44 {
 		return false
 	}
@@ -86,6 +90,26 @@ func (r *report) probes(b []byte, at, end int, domain, dsMdBits uint16) bool {
 	}
 	r.Object["probes"] = o
 	return true
+}
+
+// way reads the way of an agent's probes.
+func (r *report) way(b []byte, at, end int) bool {
+	if n := end - at - 8; n < 16 || n%16 != 0 || n > 28*16 {
+		return false
+	}
+	routers, known := []any{}, false
+	for i := at + 8; i < end; i += 16 {
+		a := netip.AddrFrom16([16]byte(b[i:])).Unmap()
+		if a.IsUnspecified() && a.Is6() {
+			routers = append(routers, nil)
+			continue
+		}
+		routers, known = append(routers, a.String()), true
+	}
+	if known {
+		r.Object["probes"] = Object{"path": uint64(u32(b, at)), "epoch": uint64(u32(b, at+4)), "way": routers}
+	}
+	return known
 }
 
 func (r *report) flag(set bool, name string) {

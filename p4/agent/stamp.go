@@ -52,20 +52,27 @@ type stampSender struct {
 	path  uint32 // its number at collectors
 	phase time.Duration
 
-	mu       sync.Mutex // what is below
-	line     *udpLine   // nil until the host has an address and a route for it
-	session  *stamp.Session
-	sending  bool   // the last request is not taken yet
-	failed   uint64 // requests that the socket did not take
-	unable   int    // of these in a row, the last ones
-	dropped  uint64 // of sockets before
-	why      error  // why, the last time
-	reported struct{ missed, failed uint64 }
-	minute   stamp.Ways // of the last whole minute
-	whole    bool       // there was one
-	silent   bool       // and that was logged
-	way      stamp.Watch
+	mu        sync.Mutex // what is below
+	line      *udpLine   // nil until the host has an address and a route for it
+	session   *stamp.Session
+	sending   bool   // the last request is not taken yet
+	failed    uint64 // requests that the socket did not take
+	unable    int    // of these in a row, the last ones
+	dropped   uint64 // of sockets before
+	why       error  // why, the last time
+	reported  struct{ missed, failed uint64 }
+	minute    stamp.Ways // of the last whole minute
+	whole     bool       // there was one
+	silent    bool       // and that was logged
+	way       stamp.Watch
+	wayReport struct { // the last one to collectors
+		epoch uint32
+		left  int // turns until the next one
+	}
 }
+
+// wayEvery is the number of turns between two reports of a way, which may be lost.
+const wayEvery = 15
 
 // stampReflector is an address of the reflector.
 type stampReflector struct {
@@ -396,6 +403,14 @@ func (s *stampSender) turn(x *stampAgent, minute bool) {
 		counts = s.session.Since()
 	}
 	counts.Path, counts.Epoch = s.path, s.way.Epoch
+	last := &s.wayReport
+	last.left--
+	due := s.way.Epoch > 0 && (last.epoch != s.way.Epoch || last.left <= 0)
+	var routers []netip.Addr
+	if due {
+		last.epoch, last.left = s.way.Epoch, wayEvery
+		routers = slices.Clone(s.way.Hops)
+	}
 	s.reported.missed, s.reported.failed = s.session.Missed, s.failed
 	was, why, line := s.silent, s.why, s.line
 	s.silent = s.session.Silence() >= 2 || s.unable >= 2 || line == nil && why != nil
@@ -413,7 +428,7 @@ func (s *stampSender) turn(x *stampAgent, minute bool) {
 		a.log.Info("answers of a STAMP session come again", "session", s.name)
 	}
 	some := counts.Sent|counts.Received|counts.Missed|counts.Late|counts.Twice|counts.Corrupt|uint32(counts.Forward|counts.Back) != 0
-	if missed == 0 && failed == 0 && !some {
+	if missed == 0 && failed == 0 && !some && !due {
 		return
 	}
 	packet := s.packet(line) // without a socket nothing was sent
@@ -425,6 +440,9 @@ func (s *stampSender) turn(x *stampAgent, minute bool) {
 	}
 	for range min(failed, probe.MostReports) {
 		g.Unsent(packet)
+	}
+	if due { // before counts of the same epoch
+		g.Way(packet, counts.Path, counts.Epoch, routers)
 	}
 	if some {
 		g.Counts(packet, &counts)

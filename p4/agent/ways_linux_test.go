@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -13,6 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/stamp"
 )
@@ -117,7 +120,7 @@ func TestWays(t *testing.T) {
 		t.Fatal(err)
 	}
 	runAgent(t, b)
-	near, _ := stampConfig(t, "near")
+	near, collector := stampConfig(t, "near")
 	near.STAMP.Trace, near.STAMP.Interval = 2*time.Second, 20*time.Millisecond
 	near.STAMP.Sessions = []STAMPSession{{To: "10.9.0.2:8620", Port: 49152, Ports: 16}, {To: "[2001:db8:9::2]:8620", Name: "six", Port: 49152, Ports: 16}}
 	a := openAgent(t, near)
@@ -155,6 +158,12 @@ func TestWays(t *testing.T) {
 	wait(t, "answers over all ways", func() bool { // those of IPv6 may have to find their neighbours first
 		return !slices.ContainsFunc(statusOf(a, "").STAMP, func(s sessionAnswer) bool { return s.Silent || s.Failed > 0 })
 	})
+	reported := reportedWays(t, collector, len(list))
+	for i, w := range list {
+		if got := reported[netip.AddrPortFrom(w.From, 49152+uint16(i%16))]; !slices.Equal(got, w.Hops) {
+			t.Errorf("reported is %v, and the way is %v", got, w.Hops)
+		}
+	}
 
 	moved := by("10.1.2.2")
 	first.ip(t, "route replace 10.9.0.0/24 via 10.1.1.2")
@@ -176,6 +185,32 @@ func TestWays(t *testing.T) {
 	if later != moved {
 		t.Errorf("%d ports have a second way, want %d", later, moved)
 	}
+}
+
+// reportedWays reads a collector's socket until it has the ways of n sessions, by their address and port.
+func reportedWays(t *testing.T, collector *net.UDPConn, n int) map[netip.AddrPort][]netip.Addr {
+	t.Helper()
+	ways := map[netip.AddrPort][]netip.Addr{}
+	dec := demux.New(profileOf(t, "auto"))
+	for buf := make([]byte, 9216); len(ways) < n; {
+		size, err := collector.Read(buf)
+		if err != nil {
+			t.Fatalf("%d ways are reported: %v", len(ways), err)
+		}
+		var batch decode.Batch
+		dec.Datagram(&batch, decode.AddrFrom(netip.MustParseAddr("127.0.0.1")), buf[:size], 0)
+		for _, r := range batch.Reports {
+			if r.Kind != decode.KindProbes || len(r.Rare.Probes.Way) == 0 {
+				continue
+			}
+			var hops []netip.Addr
+			for _, a := range r.Rare.Probes.Way {
+				hops = append(hops, a.Netip())
+			}
+			ways[netip.AddrPortFrom(r.Flow.Src.Netip(), r.Flow.SrcPort)] = hops
+		}
+	}
+	return ways
 }
 
 // TestFewAnswers traces sixteen ports behind a router that answers once a second: each of them has its turn.

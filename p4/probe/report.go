@@ -2,6 +2,8 @@ package probe
 
 import (
 	"net"
+	"net/netip"
+	"slices"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/telemetry"
@@ -78,6 +80,21 @@ func (g *Groups) Counts(packet []byte, p *decode.ProbeCounts) {
 			return
 		}
 	}
+}
+
+// Way appends a report of the routers on the way of such probes; a zero address is one that did not answer. A way of more
+// than [decode.MostWay] routers, or of none that answered, is not reported.
+func (g *Groups) Way(packet []byte, path, epoch uint32, routers []netip.Addr) {
+	if len(routers) > decode.MostWay || !slices.ContainsFunc(routers, netip.Addr.IsValid) {
+		return
+	}
+	p := decode.ProbeCounts{Path: path, Epoch: epoch, Way: make([]decode.Addr, len(routers))}
+	for i, a := range routers {
+		if a.IsValid() {
+			p.Way[i] = decode.AddrFrom(a)
+		}
+	}
+	g.add(&telemetry.Header{Inner: inner(packet), Probes: &p}, packet)
 }
 
 // inner is the type of a packet of IPv4 or IPv6.

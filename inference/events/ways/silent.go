@@ -174,6 +174,9 @@ func (x *Silent) Step(w *inference.Window) {
 	lost := false
 	for i := range w.Losses {
 		l := &w.Losses[i]
+		if l.OfProbes() { // are those of another detector
+			continue
+		}
 		if !x.complete(l.Path) { // what its last switch did not report was lost on the way, or its report was
 			x.suspend(l.Path)
 			continue

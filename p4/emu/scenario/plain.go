@@ -338,6 +338,9 @@ func (p *Plain) turn() {
 			}
 			counts := s.Since()
 			counts.Path, counts.Epoch = uint32(s.SSID), s.watch.Epoch
+			if trace {
+				a.reports.Way(s.packet, counts.Path, counts.Epoch, s.watch.Hops)
+			}
 			for range min(s.Missed-s.missed, probe.MostReports) {
 				a.reports.Missing(s.packet)
 			}
