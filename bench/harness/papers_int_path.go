@@ -29,7 +29,7 @@ var intPath = Paper{
 		{Place: "Section III-D", What: "an upper bound of the steps, O(k(3E + V - 7.5k))", State: Drawing, Why: "a count of memory accesses; what it predicts of times is figures 12 and 13"},
 		{Place: "Section III-E", What: "the balanced plan takes the longest of all shortest paths", Test: "planner/cover/solve TestUndirectedCover", Note: "What it brings is figure 10"},
 		{Place: "Section IV-A", What: "the prototype: 18 switches, 12 hosts, lines of code", State: Drawing, Why: "a set-up"},
-		{Place: "Abstract", What: "bitmap images turn troubleshooting into pattern recognition; no recogniser is given", Test: "bench/findings TestPictures", Note: "A convolution of the pictures names 15 of 44 emulated faults, limits of single hops 13, causes 38 (docs/findings.md)"},
+		{Place: "Abstract", What: "bitmap images turn troubleshooting into pattern recognition; no recogniser is given", Test: "bench/findings TestPictures", Note: "A convolution of the pictures names 15 of 44 emulated faults, limits of single hops 13, causes 38 (bench/findings/doc.go)"},
 		{Place: "Figure 6", What: "a snapshot of queues as bitmap images", Test: "sink/web TestFilm", Note: "`hopscope export images` writes them (docs/map.md)"},
 		{Place: "Figure 7", What: "paths on random graphs", Values: []PaperValue{
 			{"DFS grows linearly: 100 switches over 20", "roughly linear", 4, 6, over(at("int-path", "figure 11", "100", "DFS paths"), at("int-path", "figure 11", "20", "DFS paths"))},

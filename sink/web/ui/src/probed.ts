@@ -71,7 +71,7 @@ export class ProbedView {
     const delay = (v: Maybe): string => (v === null ? none : nanoseconds(v));
     const due = Math.max(x.lost, 0) + x.received;
     const lost = x.lost <= 0 ? "0" : percent(x.lost / due);
-    const texts = [x.epoch === 0 ? String(x.path) : `${x.path} of ${x.epoch}`, short(x.sent), short(x.received), lost, short(x.late), short(x.duplicated), short(x.reordered), short(x.corrupt),
+    const texts = [x.epoch === 0 ? pathText(x.path) : `${pathText(x.path)} of ${x.epoch}`, short(x.sent), short(x.received), lost, short(x.late), short(x.duplicated), short(x.reordered), short(x.corrupt),
       delay(x.delay_p50_ns), delay(x.delay_p99_ns), moment(x.last_ms, this.now)];
     texts.forEach((text, i) => {
       const cell = row.cells[i + 1];
@@ -87,4 +87,10 @@ export class ProbedView {
     title(10, why);
     setAttribute(row, "data-level", x.lost > 0 || x.corrupt > 0 ? "warning" : null);
   }
+}
+
+// pathText is a path number for display: the session, and its DSCP where sessions have several (decode.PathText).
+function pathText(path: number): string {
+  const dscp = Math.floor(path / 65536) - 1;
+  return dscp < 0 || dscp > 63 ? String(path) : `${path % 65536} with DSCP ${dscp}`;
 }
