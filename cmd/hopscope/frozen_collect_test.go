@@ -133,7 +133,7 @@ var (
 	pointsLost = regexp.MustCompile(`\d+ points were lost, because .*`)
 	clockTime  = regexp.MustCompile(`\d\d:\d\d:\d\d`)
 	// What grows with time: every window has points of exporters, also of those that sent nothing.
-	growing = regexp.MustCompile(`(?m)^(hopscope_(?:sink_(?:write_duration_seconds|retries|points|series_points|spool|queue_bytes)|ledger_points_(?:made|stored|in_flight)|corrections_bytes)\S*) .*$`)
+	growing = regexp.MustCompile(`(?m)^(hopscope_(?:sink_(?:write_duration_seconds|retries|points|series_points|spool|queue_bytes)|ledger_points_(?:made|stored|in_flight)|corrections_bytes|history_\w+)\S*) .*$`)
 	eventID = regexp.MustCompile(`^[A-Z2-7]{10}-\d+$`)
 )
 

@@ -43,7 +43,7 @@ func TestHelmValues(t *testing.T) {
 // wrongValues are changes of values.yaml that the schema refuses.
 var wrongValues = []struct{ name, old, new string }{
 	{"a page on every address without a token", "      token_file: /run/secrets/hopscope/page-token\n", ""},
-	{"a limit of the CPU", "limits: { memory: 2560Mi }", "limits: { memory: 2304Mi, cpu: 1 }"},
+	{"a limit of the CPU", "limits: { memory: 2688Mi }", "limits: { memory: 2304Mi, cpu: 1 }"},
 	{"no collector", "  replicas: 2", "  replicas: 0"},
 	{"an unknown key", "fleet: true", "fleet: true\nfleets: 2"},
 	{"no network of devices", `devices: ["10.0.0.0/8", "fd00::/8"]`, "devices: []"},
