@@ -17,8 +17,8 @@
 //
 // # Locating
 //
-// fit explains the losses of flows by as few links and flows as possible. Each link on the way of a packet loses it with
-// a ratio of its own, and a floor is normal: of n packets of a flow, Binomial(n, 1 - Π (1 - r)) are lost. Candidates are all links, and all
+// fit explains the losses of flows by as few links and flows as possible. A flow of n packets loses about Poisson(n Σ
+// r). The sum is over the rates r of the links on its way and a floor that is normal, and is at most 1. Candidates are all links, and all
 // flows that lost half of their packets or more. The first is the one that explains most, by the greatest gain of the
 // log-likelihood. Then it takes the next, until the rest is chance. A step must also pass an exact binomial test. At
 // the floor, as many losses or more come by chance less than once in three million fits. In the end a culprit is

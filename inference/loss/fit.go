@@ -15,9 +15,8 @@ type Sample struct {
 
 // Culprit is the explanation of losses: a link, or a single flow, of which the other one is -1.
 type Culprit struct {
-	Link, Flow    int32   // by number, and by place among the samples
-	Ratio         float64 // of lost packets
-	hazard        float64 // of which it is the ratio
+	Link, Flow    int32 // by number, and by place among the samples
+	Ratio         float64
 	Confidence    float64
 	Packets, Lost uint64  // that crossed it
 	Chance        float64 // that as many are lost at the rates that are explained already
@@ -57,7 +56,7 @@ func FitWithin(samples []Sample, links int, floor, alarm float64) []Culprit {
 // FitFew is FitWithin with another least number of losses, above 0, for which a link is blamed. It is for probes over
 // many ways, where two lost ones can be enough if hardly any other is lost.
 func FitFew(samples []Sample, links int, floor, alarm float64, least uint64) []Culprit {
-	f := fitter{samples: samples, floor: hazardOf(floor), alarm: alarm, least: least, hazard: make([]float64, len(samples)), cross: make([][]int32, links)}
+	f := fitter{samples: samples, floor: floor, alarm: alarm, least: least, rate: make([]float64, len(samples)), cross: make([][]int32, links)}
 	for i := range samples {
 		for _, l := range samples[i].Links {
 			f.cross[l] = append(f.cross[l], int32(i))
@@ -78,7 +77,6 @@ func FitFew(samples []Sample, links int, floor, alarm float64, least uint64) []C
 	for i := range chosen {
 		f.explain(chosen, i)
 		f.rank(&chosen[i])
-		chosen[i].Ratio = ratioOf(chosen[i].hazard)
 	}
 	slices.SortStableFunc(chosen, func(a, b Culprit) int { return cmp.Compare(b.Lost, a.Lost) })
 	return slices.DeleteFunc(chosen, func(c Culprit) bool { return c.Flow >= 0 && c.Lost < blackLost })
@@ -87,24 +85,17 @@ func FitFew(samples []Sample, links int, floor, alarm float64, least uint64) []C
 // mostSteps bounds the time of a fit.
 const mostSteps = 64
 
-// A fitter counts in hazards: a packet is lost with the probability 1 - exp(-h), and hazards along a way add up.
+// A fitter adds the ratios along a way up, to at most 1: of two links that lose all packets each explains the losses of
+// both.
 type fitter struct {
 	samples []Sample
-	floor   float64   // hazard
+	floor   float64
 	alarm   float64   // chance of a false culprit
 	least   uint64    // losses that are worth a link
-	hazard  []float64 // that is explained, by sample
+	rate    []float64 // that is explained, by sample
 	cross   [][]int32 // samples that cross a link
 	one     [1]int32
 }
-
-// mostRatio is the largest ratio that counts as itself: the hazard of a loss of all packets has no bound.
-const mostRatio = 1 - 1e-6
-
-// hazardOf returns the hazard of a ratio, and ratioOf the ratio of a hazard.
-func hazardOf(ratio float64) float64 { return -math.Log1p(-min(ratio, mostRatio)) }
-
-func ratioOf(hazard float64) float64 { return -math.Expm1(-hazard) }
 
 // samplesOf returns the samples that a culprit explains.
 func (f *fitter) samplesOf(c *Culprit) []int32 {
@@ -115,22 +106,22 @@ func (f *fitter) samplesOf(c *Culprit) []int32 {
 	return f.one[:]
 }
 
-// explain sets the hazards to those of all culprits but one.
+// explain sets the rates to those of all culprits but one.
 func (f *fitter) explain(chosen []Culprit, but int) {
-	for i := range f.hazard {
-		f.hazard[i] = f.floor
+	for i := range f.rate {
+		f.rate[i] = f.floor
 	}
 	for k := range chosen {
 		if k != but {
 			for _, i := range f.samplesOf(&chosen[k]) {
-				f.hazard[i] += chosen[k].hazard
+				f.rate[i] = min(f.rate[i]+chosen[k].Ratio, 1)
 			}
 		}
 	}
 }
 
 // split parts culprits by whether one more has to do with them: it, or another one that has, crosses samples of theirs.
-// Hazards of the others stay as they are when it comes or goes.
+// Rates of the others stay as they are when it comes or goes.
 func (f *fitter) split(chosen []Culprit, one Culprit) (apart, near []Culprit) {
 	apart = slices.Clone(chosen)
 	met := make([]bool, len(f.samples))
@@ -149,8 +140,7 @@ func (f *fitter) split(chosen []Culprit, one Culprit) (apart, near []Culprit) {
 	return apart, near
 }
 
-// refit estimates the hazards of all culprits together, by expectation and maximisation: a lost packet met as many
-// events of a culprit as its hazard says, given that it met one of any.
+// refit estimates the ratios of all culprits together, by expectation and maximisation.
 func (f *fitter) refit(chosen []Culprit) []Culprit {
 	for range 200 {
 		f.explain(chosen, -1)
@@ -160,13 +150,11 @@ func (f *fitter) refit(chosen []Culprit) []Culprit {
 			for _, i := range f.samplesOf(&chosen[k]) {
 				s := &f.samples[i]
 				packets += float64(s.Packets)
-				if s.Lost > 0 {
-					lost += float64(s.Lost) * chosen[k].hazard / ratioOf(f.hazard[i])
-				}
+				lost += float64(s.Lost) * chosen[k].Ratio / f.rate[i]
 			}
-			next := min(lost/packets, hazardOf(1))
-			moved = max(moved, math.Abs(next-chosen[k].hazard)/(chosen[k].hazard+f.floor))
-			chosen[k].hazard = next
+			next := min(lost/packets, 1)
+			moved = max(moved, math.Abs(next-chosen[k].Ratio)/(chosen[k].Ratio+f.floor))
+			chosen[k].Ratio = next
 		}
 		if moved < 1e-6 {
 			break
@@ -192,13 +180,13 @@ func (f *fitter) prune(chosen []Culprit, one float64) []Culprit {
 	return chosen
 }
 
-// likelihood is its logarithm, but for what does not depend on the hazards.
+// likelihood is its logarithm, but for what does not depend on the rates.
 func (f *fitter) likelihood() (sum float64) {
 	for i := range f.samples {
 		s := &f.samples[i]
-		sum -= float64(s.Packets-s.Lost) * f.hazard[i]
+		sum -= float64(s.Packets) * f.rate[i]
 		if s.Lost > 0 {
-			sum += float64(s.Lost) * math.Log(ratioOf(f.hazard[i]))
+			sum += float64(s.Lost) * math.Log(f.rate[i])
 		}
 	}
 	return sum
@@ -277,8 +265,8 @@ func (f *fitter) weigh(c Culprit) (candidate, bool) {
 	if c.Lost < f.least || float64(c.Lost) <= mean {
 		return candidate{}, false
 	}
-	hazard, gain := f.best(f.samplesOf(&c))
-	c.hazard = hazard
+	var gain float64
+	c.Ratio, gain = f.best(f.samplesOf(&c))
 	return candidate{c, gain}, gain > 0
 }
 
@@ -314,7 +302,7 @@ func (f *fitter) sum(c *Culprit) (explained float64) {
 		s := &f.samples[i]
 		c.Packets += s.Packets
 		c.Lost += s.Lost
-		explained += float64(s.Packets) * ratioOf(f.hazard[i])
+		explained += float64(s.Packets) * f.rate[i]
 	}
 	return explained
 }
@@ -324,10 +312,10 @@ func (f *fitter) sum(c *Culprit) (explained float64) {
 func (f *fitter) chance(c *Culprit) float64 {
 	packets, lost, explained := uint64(0), uint64(0), 0.0
 	for _, i := range f.samplesOf(c) {
-		if s := &f.samples[i]; f.hazard[i] <= max(c.hazard, f.floor) {
+		if s := &f.samples[i]; f.rate[i] <= max(c.Ratio, f.floor) {
 			packets += s.Packets
 			lost += s.Lost
-			explained += float64(s.Packets) * ratioOf(f.hazard[i])
+			explained += float64(s.Packets) * f.rate[i]
 		}
 	}
 	if lost < f.least {
@@ -370,9 +358,9 @@ func (f *fitter) rank(c *Culprit) {
 	c.Confidence = 1 / sum
 }
 
-// best returns the hazard that explains most of the unexplained losses of samples, and its gain of the logarithm of the
+// best returns the rate that explains most of the unexplained losses of samples, and its gain of the logarithm of the
 // likelihood.
-func (f *fitter) best(samples []int32) (hazard, gain float64) {
+func (f *fitter) best(samples []int32) (rate, gain float64) {
 	var packets, lost float64
 	for _, i := range samples {
 		packets += float64(f.samples[i].Packets)
@@ -381,27 +369,26 @@ func (f *fitter) best(samples []int32) (hazard, gain float64) {
 	if packets == 0 {
 		return 0, 0
 	}
-	hazard = hazardOf(lost / packets)
-	for range 60 { // expectation and maximisation, as in refit
+	rate = lost / packets
+	for range 60 { // expectation and maximisation: the share of each loss that is the candidate's
 		sum := 0.0
 		for _, i := range samples {
 			if s := &f.samples[i]; s.Lost > 0 {
-				sum += float64(s.Lost) * hazard / ratioOf(hazard+f.hazard[i])
+				sum += float64(s.Lost) * rate / min(rate+f.rate[i], 1)
 			}
 		}
-		next := min(sum/packets, hazardOf(1))
-		if math.Abs(next-hazard) < 1e-9*hazard {
+		next := min(sum/packets, 1)
+		if math.Abs(next-rate) < 1e-9*rate {
 			break
 		}
-		hazard = next
+		rate = next
 	}
 	for _, i := range samples {
 		s := &f.samples[i]
-		if gain -= float64(s.Packets-s.Lost) * hazard; s.Lost > 0 {
-			gain += float64(s.Lost) * math.Log(ratioOf(hazard+f.hazard[i])/ratioOf(f.hazard[i]))
-		}
+		all := min(rate+f.rate[i], 1)
+		gain += float64(s.Lost)*math.Log(all/f.rate[i]) - float64(s.Packets)*(all-f.rate[i])
 	}
-	return hazard, gain
+	return rate, gain
 }
 
 // Needed returns how many of some packets have to be lost on a link for fit to find it, if nothing else explains them.
@@ -410,7 +397,7 @@ func (f *fitter) best(samples []int32) (hazard, gain float64) {
 func Needed(packets uint64, floor float64, candidates int) uint64 {
 	for x := uint64(leastLost); x < packets; x++ {
 		ratio := float64(x) / float64(packets)
-		gain := float64(x)*math.Log(ratio/floor) + float64(packets-x)*(math.Log1p(-ratio)-math.Log1p(-floor))
+		gain := float64(x)*math.Log(ratio/floor) - float64(packets)*(ratio-floor)
 		if ratio > floor && gain > -math.Log(falseAlarm) && Tail(x, packets, floor)*float64(candidates) <= falseAlarm {
 			return x
 		}
