@@ -10,6 +10,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events/ways"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
@@ -173,5 +174,18 @@ func TestProbedSilentRouters(t *testing.T) {
 	found := p.step(10)
 	if len(found) == 0 || router(found[0].Element.Peer) != 42 || !strings.Contains(found[0].Text, "; between them 1 router did not answer a trace") {
 		t.Errorf("%+v", found)
+	}
+}
+
+// TestProbedWithoutWay refuses a state with probes that have neither agent nor host.
+func TestProbedWithoutWay(t *testing.T) {
+	d := New(DefaultConfig())
+	for _, s := range d.journal.States {
+		if w, ok := s.(*ways.ProbeWays); ok {
+			w.Observe(newProbedFabric(1).sessions[0].flow, 1)
+		}
+	}
+	if err := New(DefaultConfig()).ReadState(d.AppendState(nil)); err == nil || !strings.Contains(err.Error(), "way of probes") {
+		t.Errorf("read with %v", err)
 	}
 }

@@ -55,6 +55,7 @@ type probeWay struct {
 
 func codeProbeWay(c *subject.Coder, f *probeWay) {
 	subject.List(c, &f.path, c.Hop)
+	c.Check("way of probes", len(f.path) > 1) // an agent and a host
 	for k := range silentBlocks {
 		codeCompared(c, &f.now[k])
 		codeCompared(c, &f.before[k])
