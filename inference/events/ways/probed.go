@@ -314,14 +314,7 @@ func (x *Probed) observeCulprit(k probeLink, l *inference.FlowLoss) {
 	}
 	v := &s.State
 	s.Last = x.culprits.Windows
-	v.packets += l.Packets
-	v.total += l.Lost
-	if l.Lost > 0 { // here or elsewhere on the way of the flow
-		v.calm /= 2
-	} else {
-		v.calm += l.Packets
-	}
-	if float64(v.calm)*float64(v.total) < silentCalm*float64(v.packets-v.calm) {
+	if !v.observe(l) {
 		return
 	}
 	f := v.finding

@@ -138,6 +138,19 @@ type vanished struct {
 	calm    uint64 // packets since one vanished
 }
 
+// observe counts the packets of a flow that passed the culprit, and reports whether it is well: none was lost while
+// silentCalm losses should have come.
+func (v *vanished) observe(l *inference.FlowLoss) (well bool) {
+	v.packets += l.Packets
+	v.total += l.Lost
+	if l.Lost > 0 { // here or elsewhere on the way of the flow
+		v.calm /= 2
+	} else {
+		v.calm += l.Packets
+	}
+	return float64(v.calm)*float64(v.total) >= silentCalm*float64(v.packets-v.calm)
+}
+
 func codeVanished(c *subject.Coder, v *vanished) {
 	c.Finding(&v.finding)
 	c.Check("finding of a culprit", v.finding != nil)
@@ -316,15 +329,8 @@ func (x *Silent) observeCulprit(k culprit, l *inference.FlowLoss) {
 	if x.ofPart(k.end, l.Flow, l.Path) { // it loses these, and the end is well if nothing else is lost
 		return
 	}
-	v.packets += l.Packets
-	v.total += l.Lost
-	if l.Lost > 0 { // here or elsewhere on the way of the flow
-		v.calm /= 2
-	} else {
-		v.calm += l.Packets
-	}
 	bursts := k.end.scope != noEnd && x.culprits.Now-v.finding.Updated < silentBursts*x.length
-	if float64(v.calm)*float64(v.total) >= silentCalm*float64(v.packets-v.calm) && !bursts {
+	if v.observe(l) && !bursts {
 		f := v.finding
 		f.Value = 0
 		x.culprits.End(&v.finding, fmt.Sprintf("%s lost none of %s more, after %s", f.Element, subject.Plural(v.calm, "packet"), subject.Plural(v.total, "lost packet")))
