@@ -90,25 +90,25 @@ func (j *journal) read(path string) (whole int64, err error) {
 	}
 	defer f.Close()
 	r := bufio.NewReaderSize(f, maxLine)
-	skip := false // the rest of a line that is too long
+	var begun int64 // bytes of the line before its last piece: above 0 in a line that is too long
 	for {
 		line, err := r.ReadSlice('\n')
 		switch {
 		case errors.Is(err, io.EOF):
 			return whole, nil
 		case errors.Is(err, bufio.ErrBufferFull):
-			whole, skip = whole+int64(len(line)), true
+			begun += int64(len(line))
 			continue
 		case err != nil:
 			return whole, err
 		}
-		whole += int64(len(line))
 		c, ok := parseChange(line)
-		if skip || !ok || c.Number <= j.last {
-			j.odd, skip = j.odd+1, false
-			continue
+		if begun > 0 || !ok || c.Number <= j.last {
+			j.odd++
+		} else {
+			j.keep(c)
 		}
-		j.keep(c)
+		whole, begun = whole+begun+int64(len(line)), 0
 	}
 }
 

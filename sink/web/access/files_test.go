@@ -238,6 +238,7 @@ func FuzzChanges(f *testing.F) {
 	f.Add([]byte(`{"number":1,"at_ms":1,"user":"a","role":"viewer","login":"token","action":"work"}` + "\n"))
 	f.Add([]byte("{\"number\":18446744073709551614,\"role\":\"admin\",\"action\":\"x\"}\n{\"num"))
 	f.Add(bytes.Repeat([]byte("x"), 3*maxLine))
+	f.Add(bytes.Repeat([]byte("x"), maxLine+1)) // a line that is too long and has no end
 	f.Fuzz(func(t *testing.T, b []byte) {
 		path := filepath.Join(t.TempDir(), "changes.jsonl")
 		if err := os.WriteFile(path, b, 0o600); err != nil {
