@@ -79,7 +79,9 @@ func (c *Config) reportedNode() uint32 {
 }
 
 // AgentNode is the node id of an agent of a name, in the space of agents.
-func AgentNode(name string) uint32 { return agentNodes | crc32.Checksum([]byte(name), castagnoli)>>4 }
+func AgentNode(name string) uint32 {
+	return agentNodes | crc32.Checksum([]byte(name), crc32.MakeTable(crc32.Castagnoli))>>4
+}
 
 // SetName sets the name of an agent without one to that of the machine.
 func (c *Config) SetName() error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/p4/probe"
+	"github.com/hopscope/hopscope/p4/stamp"
 	"github.com/hopscope/hopscope/planner/show"
 )
 
@@ -132,9 +133,9 @@ func (c *STAMP) describeHeaders(w io.Writer) error {
 			both += s.sockets()
 		}
 	}
-	if kind, err := c.IOAM.traceType(); err == nil && traced > 0 {
+	if kind, err := c.IOAM.TraceType(); err == nil && traced > 0 {
 		if _, err := fmt.Fprintf(w, "%d of them with an IOAM trace of namespace %d and type %#06x, for %d routers with %d bytes each; this needs CAP_NET_RAW\n",
-			traced, c.IOAM.Namespace, kind, c.IOAM.Nodes, 4*nodeWords(kind)); err != nil {
+			traced, c.IOAM.Namespace, kind, c.IOAM.Nodes, stamp.NodeBytes(kind)); err != nil {
 			return err
 		}
 	}

@@ -1,12 +1,9 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -243,37 +240,11 @@ func (a *Agent) keep(m *agentpb.Plan) {
 	}
 	b, err := proto.Marshal(m)
 	if err == nil {
-		err = flock.ReplaceBytes(path, seal(b))
+		err = flock.ReplaceBytes(path, probe.Seal(b))
 	}
 	if err != nil {
 		a.log.Warn("the plan is in force, and not kept for the next start", "epoch", m.GetEpoch(), "error", err.Error())
 	}
-}
-
-// keptMark begins the file of a kept plan; behind it come the CRC-32C of the plan, 4 bytes, big-endian, and the plan. A plan alone
-// does not begin so: the first byte would be a field of a wire type that there is not.
-const keptMark = "\x07hopscope plan 1\n"
-
-var errKept = errors.New("it was cut or changed: its checksum is another one")
-
-// seal puts the mark and the checksum before a plan: a message that was cut where a field ends is a shorter plan.
-func seal(plan []byte) []byte {
-	b := binary.BigEndian.AppendUint32([]byte(keptMark), crc32.Checksum(plan, castagnoli))
-	return append(b, plan...)
-}
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// unseal returns the plan of a file. Files from before there were checksums are accepted too.
-func unseal(b []byte) ([]byte, error) {
-	rest, ok := bytes.CutPrefix(b, []byte(keptMark))
-	if !ok {
-		return b, nil
-	}
-	if len(rest) < 4 || crc32.Checksum(rest[4:], castagnoli) != binary.BigEndian.Uint32(rest) {
-		return nil, errKept
-	}
-	return rest[4:], nil
 }
 
 // recall puts the plan in force that was kept before the last end of the agent. It is checked as any other one.
@@ -288,7 +259,7 @@ func (a *Agent) recall() {
 	}
 	var m agentpb.Plan
 	if err == nil {
-		b, err = unseal(b)
+		b, err = probe.Unseal(b)
 	}
 	if err == nil {
 		err = proto.Unmarshal(b, &m)

@@ -112,14 +112,14 @@ func TestTraces(t *testing.T) {
 		runAgent(t, a)
 		return a
 	}
-	traces := func(outcome int) uint64 {
+	traces := func(outcome stamp.Outcome) uint64 {
 		_, answers := b.STAMP()
 		return answers.Traces[outcome]
 	}
 	a := sender("near", func(*STAMP) {})
 	wait(t, "answers to requests with a trace", func() bool { return sessionOf(t, a).Received > 10 })
 	if !fills { // only the machine's own root can have the kernel know a namespace
-		wait(t, "count of traces that no router filled in", func() bool { return traces(traceEmpty) > 10 })
+		wait(t, "count of traces that no router filled in", func() bool { return traces(stamp.Empty) > 10 })
 		t.Log("the routers know no namespace, so that no trace has data; as root of the machine they do")
 		return
 	}
@@ -168,13 +168,13 @@ func TestTraces(t *testing.T) {
 
 	sender("small", func(c *STAMP) { c.IOAM.Nodes, c.Sessions[0].SSID = 1, 6 })
 	r = next(func(r *decode.Report) bool { return r.Kind == decode.KindTrace && r.Flags&decode.Overflow != 0 })
-	if len(r.Hops) != 1 || r.Hops[0].NodeID != 11 || r.WholePath() || traces(traceOverflow) == 0 {
+	if len(r.Hops) != 1 || r.Hops[0].NodeID != 11 || r.WholePath() || traces(stamp.Overflow) == 0 {
 		t.Errorf("%+v", r)
 	}
 
 	sender("foreign", func(c *STAMP) { c.IOAM.Namespace, c.Sessions[0].SSID = 77, 7 })
-	wait(t, "count of traces that no router filled in", func() bool { return traces(traceEmpty) > 10 })
-	if n := traces(traceMalformed); n != 0 {
+	wait(t, "count of traces that no router filled in", func() bool { return traces(stamp.Empty) > 10 })
+	if n := traces(stamp.Malformed); n != 0 {
 		t.Errorf("%d traces are malformed", n)
 	}
 }
@@ -256,7 +256,7 @@ func TestHeadersOnWire(t *testing.T) {
 		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience)); err != nil {
 		t.Fatal(err)
 	}
-	c := STAMP{IOAM: IOAM{123, "0xc20000", 2}}
+	c := STAMP{IOAM: stamp.IOAM{Namespace: 123, Type: "0xc20000", Nodes: 2}}
 	s := single{STAMPSession: STAMPSession{To: "[2001:db8:9::2]:8620", IOAM: true, Segments: []string{"2001:db8:0::7"}, Port: 49152}}
 	x, err := c.socket(&s, &stamp.Plan{DSCP: 46})
 	if err != nil {

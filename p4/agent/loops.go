@@ -74,7 +74,7 @@ func (s *sender) batch(now int64) error {
 		k, due, over := s.table.Pop(now)
 		tx.set(n, s.work.Templates[k].AppendFrame(tx.slot(n), now))
 		s.batched[n] = k
-		c.late.add(time.Duration(now - due))
+		c.late.Add(time.Duration(now - due))
 		skipped += over
 		s.work.Skipped[k].Add(uint32(over))
 		n++
@@ -257,7 +257,7 @@ func (r *receiver) receive(frame []byte, at int64) {
 		c.limited.Add(1)
 	}
 	if x.Sent > 0 && at > 0 {
-		c.transit.add(time.Duration(at - x.Sent))
+		c.transit.Add(time.Duration(at - x.Sent))
 	}
 	s := r.track.See(&x)
 	for _, n := range [...]struct {

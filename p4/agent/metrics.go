@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/p4/stamp"
 )
 
@@ -177,7 +178,7 @@ func (a metricsOf) collectSTAMP(out chan<- prometheus.Metric) {
 	give(&stampDropped, float64(answers.Dropped))
 	give(&stampOpen, float64(answers.Sessions))
 	for outcome, n := range answers.Traces {
-		give(&stampTraces, float64(n), traceNames[outcome])
+		give(&stampTraces, float64(n), stamp.Outcome(outcome).String())
 	}
 	for why := stamp.Short; why < stamp.NumReasons; why++ {
 		give(&stampRefused, float64(answers.Refused[why]), why.String())
@@ -226,11 +227,11 @@ func (a metricsOf) Collect(out chan<- prometheus.Metric) {
 	})
 	for _, h := range []struct {
 		m Metric
-		t *TimesNow
+		t *probe.TimesNow
 	}{{startDelay, &s.Late}, {transitTime, &s.Transit}} {
 		buckets, total := map[float64]uint64{}, uint64(0)
 		for k, n := range h.t.Count {
-			if total += n; k < timeBuckets-1 { // the last one has no bound
+			if total += n; k < len(h.t.Count)-1 { // the last one has no bound
 				buckets[(time.Microsecond << k).Seconds()] = total
 			}
 		}

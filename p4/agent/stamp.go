@@ -83,7 +83,7 @@ type stampReflector struct {
 	refused  [stamp.NumReasons]atomic.Uint64
 	engine   stamp.Reflector
 
-	traces  [numTraces]atomic.Uint64
+	traces  [stamp.NumOutcomes]atomic.Uint64
 	scratch decode.Report // memory of a trace, and of the packet that is reported
 	traced  []byte
 }
@@ -361,6 +361,30 @@ func (x *stampAgent) reflect(ctx context.Context, r *stampReflector) error {
 	return nil
 }
 
+// reportTrace reports the trace of a request, if it has one, to the collector of its session.
+func (x *stampAgent) reportTrace(r *stampReflector, request []byte, a *stamp.Arrival) {
+	option, outcome := stamp.ReadIOAM(r.line.header(), &r.scratch)
+	if option == nil {
+		return
+	}
+	r.traces[outcome].Add(1)
+	if outcome == stamp.Empty || outcome == stamp.Malformed {
+		return
+	}
+	var err error
+	if r.traced, err = stamp.AppendTraced(r.traced[:0], a, option); err != nil {
+		return // no option of a header is too long for one
+	}
+	var q stamp.Request
+	if q.Decode(request, stamp.Mode(r.engine.Keys != nil)) != nil {
+		return // it has an answer, and is none of these
+	}
+	out := x.agent.out
+	x.agent.reporting.Lock()
+	defer x.agent.reporting.Unlock()
+	out[int(q.SSID)%len(out)].Packet(r.traced)
+}
+
 // watch counts what is lost, once in a [probe.Grace], and reports it to collectors.
 func (x *stampAgent) watch(ctx context.Context) error {
 	tick := time.NewTicker(probe.Grace / 4)
@@ -500,7 +524,7 @@ type stampAnswers struct {
 	Dropped  uint64 // requests for which the receive buffer had no room
 	Sessions int    // that are remembered
 	Refused  [stamp.NumReasons]uint64
-	Traces   [numTraces]uint64 // of IOAM, in requests with an answer
+	Traces   [stamp.NumOutcomes]uint64 // of IOAM, in requests with an answer
 }
 
 // STAMP returns all sessions and the sums over all addresses of the reflector. It may be called at any time.

@@ -26,7 +26,7 @@ type STAMP struct {
 	Trace     time.Duration  `yaml:"trace" range:"0s..1h" doc:"Time between two traces of the routers of sessions with a port, by packets with short TTL. 0 disables them."`
 	Stateless bool           `yaml:"stateless" doc:"Reflectors number no answers themselves, so losses have no direction."`
 	Keys      string         `yaml:"keys" doc:"File of keys for authenticated sessions, in the form of digest_keys. The first key signs; all verify. Empty disables authentication."`
-	IOAM      IOAM           `yaml:"ioam" doc:"Trace that requests of sessions with ioam carry (RFC 9197, RFC 9486)."`
+	IOAM      stamp.IOAM     `yaml:"ioam" doc:"Trace that requests of sessions with ioam carry (RFC 9197, RFC 9486)."`
 	Reflector STAMPReflector `yaml:"reflector" doc:"Answers to the sessions of others."`
 }
 
@@ -62,7 +62,7 @@ const mostSTAMP = 1024
 
 // SetDefaults is without sessions and without a reflector.
 func (c *STAMP) SetDefaults() {
-	*c = STAMP{Interval: 100 * time.Millisecond, Timeout: 2 * time.Second, Times: "ntp", Trace: time.Minute, IOAM: IOAM{Type: "0xc20000", Nodes: 8}, Reflector: STAMPReflector{Sessions: 1024, Rate: 10_000}}
+	*c = STAMP{Interval: 100 * time.Millisecond, Timeout: 2 * time.Second, Times: "ntp", Trace: time.Minute, IOAM: stamp.IOAM{Type: "0xc20000", Nodes: 8}, Reflector: STAMPReflector{Sessions: 1024, Rate: 10_000}}
 }
 
 // Used reports whether anything is sent or answered.
@@ -125,11 +125,11 @@ func (s *single) path(p *stamp.Plan) uint32 {
 func (c *STAMP) socket(s *single, p *stamp.Plan) (x socketConfig, err error) {
 	x = socketConfig{from: s.From, to: s.reflector(), port: uint16(s.Port), dscp: p.DSCP}
 	if s.IOAM {
-		if x.hops, err = c.IOAM.header(); err != nil {
+		if x.hops, err = c.IOAM.Header(); err != nil {
 			return x, err
 		}
 	}
-	x.route, err = routingHeader(s.Segments)
+	x.route, err = stamp.RoutingHeader(s.Segments)
 	return x, err
 }
 
@@ -227,11 +227,11 @@ func (s *STAMPSession) checkHeaders(wrong func(format string, args ...any)) {
 			break
 		}
 	}
-	if len(s.Segments) > mostSegments {
-		wrong("%d segments, and a request has at most %d", len(s.Segments), mostSegments)
+	if len(s.Segments) > stamp.MostSegments {
+		wrong("%d segments, and a request has at most %d", len(s.Segments), stamp.MostSegments)
 	}
 	for i, text := range s.Segments {
-		if _, err := segment(text); err != nil {
+		if _, err := stamp.Segment(text); err != nil {
 			wrong("segments[%d]: %w", i, err)
 			break
 		}

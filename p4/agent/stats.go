@@ -1,56 +1,10 @@
 package agent
 
 import (
-	"math/bits"
 	"sync/atomic"
-	"time"
 
 	"github.com/hopscope/hopscope/p4/probe"
 )
-
-// timeBuckets of times, in microseconds: bucket k holds times below 2^k µs, and the last one all others.
-const timeBuckets = 24
-
-// times counts durations by their size. It has one writer.
-type times struct {
-	count [timeBuckets]atomic.Uint64
-	sum   atomic.Int64
-}
-
-// add counts d, of which what is negative is 0.
-func (t *times) add(d time.Duration) {
-	d = max(d, 0)
-	t.count[min(bits.Len64(uint64(d/time.Microsecond)), timeBuckets-1)].Add(1)
-	t.sum.Add(int64(d))
-}
-
-// TimesNow holds the counts up to now.
-type TimesNow struct {
-	Count [timeBuckets]uint64
-	Sum   time.Duration
-}
-
-func (t *times) now() (n TimesNow) {
-	for k := range t.count {
-		n.Count[k] = t.count[k].Load()
-	}
-	n.Sum = time.Duration(t.sum.Load())
-	return n
-}
-
-// quantile is the upper bound of the bucket that holds the fraction q; 0 without any.
-func (n *TimesNow) quantile(q float64) time.Duration {
-	total, seen := uint64(0), uint64(0)
-	for _, c := range n.Count {
-		total += c
-	}
-	for k, c := range n.Count {
-		if seen += c; total > 0 && float64(seen) >= q*float64(total) {
-			return time.Microsecond << k
-		}
-	}
-	return 0
-}
 
 // Stats counts what an agent did. All may be read at any time.
 type Stats struct {
@@ -78,7 +32,7 @@ type Stats struct {
 	StatusClosed, StatusBusy uint64 // connections to the status that were closed for others; requests that were sent back
 
 	Accepted, Refused uint64 // plans
-	Late, Transit     TimesNow
+	Late, Transit     probe.TimesNow
 }
 
 // reasons calls each with the reasons and their counts.
@@ -96,7 +50,7 @@ type counters struct {
 	unplanned, odd, unchecked, sharedID, stray       atomic.Uint64
 	accepted, refused, statusClosed, statusBusy      atomic.Uint64
 	malformed                                        [probe.NumReasons]atomic.Uint64
-	late, transit                                    times
+	late, transit                                    probe.Times
 }
 
 func (c *counters) now() Stats {
@@ -104,7 +58,7 @@ func (c *counters) now() Stats {
 		Sent: c.sent.Load(), SentBytes: c.sentBytes.Load(), Skipped: c.skipped.Load(), SendErrors: c.sendErrors.Load(), ClockSteps: c.clockSteps.Load(),
 		Frames: c.frames.Load(), Received: c.received.Load(), KernelDropped: c.kernelDropped.Load(), Twice: c.twice.Load(),
 		OldEpoch: c.oldEpoch.Load(), Unfollowed: c.unfollowed.Load(), Limited: c.limited.Load(), Datagrams: c.datagrams.Load(),
-		ReportErrors: c.reportErrors.Load(), Accepted: c.accepted.Load(), Refused: c.refused.Load(), Late: c.late.now(), Transit: c.transit.now(),
+		ReportErrors: c.reportErrors.Load(), Accepted: c.accepted.Load(), Refused: c.refused.Load(), Late: c.late.Now(), Transit: c.transit.Now(),
 		Unplanned: c.unplanned.Load(), Odd: c.odd.Load(), Unchecked: c.unchecked.Load(), SharedID: c.sharedID.Load(),
 		StatusClosed: c.statusClosed.Load(), StatusBusy: c.statusBusy.Load(),
 	}

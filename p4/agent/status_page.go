@@ -145,7 +145,7 @@ func (x *StatusAnswer) addSTAMP(a *Agent) {
 			if x.Reflector.Traces == nil {
 				x.Reflector.Traces = map[string]uint64{}
 			}
-			x.Reflector.Traces[traceNames[outcome]] = n
+			x.Reflector.Traces[stamp.Outcome(outcome).String()] = n
 		}
 	}
 }
@@ -219,8 +219,8 @@ func statusOf(a *Agent, version string) StatusAnswer {
 		Version: version, Name: s.Name, Interface: s.Interface,
 		Plan: planAnswer{Epoch: s.Epoch, From: s.From, Since: s.Since, Probes: s.Load.Sends, Detailed: s.Load.Detailed, SendBPS: s.Load.SendBPS,
 			SendLimit: s.sendBPS, ReceiveBPS: s.Load.ReceiveBPS, ReceiveLimit: s.receiveBPS, Refused: s.Refused},
-		Sent: n.Sent, Skipped: n.Skipped, SendErrors: n.SendErrors, LateP99: n.Late.quantile(0.99).Seconds(), Received: n.Received, Lost: n.Lost, Twice: n.Twice,
-		TransitP50: n.Transit.quantile(0.5).Seconds(), TransitP99: n.Transit.quantile(0.99).Seconds(), Datagrams: n.Datagrams,
+		Sent: n.Sent, Skipped: n.Skipped, SendErrors: n.SendErrors, LateP99: n.Late.Quantile(0.99).Seconds(), Received: n.Received, Lost: n.Lost, Twice: n.Twice,
+		TransitP50: n.Transit.Quantile(0.5).Seconds(), TransitP99: n.Transit.Quantile(0.99).Seconds(), Datagrams: n.Datagrams,
 	}
 	out.Corrupt, out.Refused = n.Malformed[probe.Corrupt], n.Malformed[probe.Unsigned]+n.Malformed[probe.BadDigest]
 	out.Odd, out.Unplanned, out.SharedID = n.Odd, n.Unplanned, n.SharedID

@@ -10,6 +10,8 @@
 //	Track      follows rounds: which came, which are lost, and which no plan has
 //	Groups     reports 2.0 about what came
 //	Rounds     the counts of an agent, for its controller
+//	Seal       the file from which an agent takes its plan without a controller
+//	Times      durations by size, for metrics
 //
 // # A probe on the wire
 //

@@ -10,6 +10,7 @@
 //	Reflector        a request becomes an answer, which is never longer
 //	Session          numbers and sends requests, and counts what became of them
 //	Delays           durations in bounded memory
+//	IOAM             the trace in a request that routers fill in, and the segments that a request passes
 //	Trace            the packets that find the way of one port, and the answers of routers to them
 //	Watch            notices that a port has another way than before, as where a switch hashes otherwise
 //	Choose           the fewest ports whose ways have every link, or distinguish every two links, with a bound

@@ -1,4 +1,4 @@
-package agent
+package stamp
 
 import (
 	"encoding/binary"
@@ -9,7 +9,6 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/ioam"
 	"github.com/hopscope/hopscope/decode/packet"
-	"github.com/hopscope/hopscope/p4/stamp"
 )
 
 // This file is about the extension headers of requests over IPv6: a trace of IOAM for routers to fill in (RFC 9197, RFC
@@ -26,8 +25,8 @@ type IOAM struct {
 // of IPv6 needs, and those without a meaning.
 const unusable = ioam.BitChecksum | 0xffc | 1
 
-// traceType reads the trace type.
-func (c *IOAM) traceType() (uint32, error) {
+// TraceType reads the trace type.
+func (c *IOAM) TraceType() (uint32, error) {
 	n, err := strconv.ParseUint(c.Type, 0, 24)
 	kind := uint32(n)
 	switch {
@@ -39,46 +38,46 @@ func (c *IOAM) traceType() (uint32, error) {
 	return kind, nil
 }
 
-// nodeWords is the room that a router needs for a trace type, with a snapshot of its state that is empty.
-func nodeWords(kind uint32) int {
+// NodeBytes is the room that a router needs for a trace type, with a snapshot of its state that is empty.
+func NodeBytes(kind uint32) int {
 	n := ioam.NodeLen(kind)
 	if kind&ioam.BitSnapshot != 0 {
 		n++
 	}
-	return n
+	return 4 * n
 }
 
 // Validate finds what is wrong beyond the ranges of single values.
 func (c *IOAM) Validate() error {
-	kind, err := c.traceType()
+	kind, err := c.TraceType()
 	if err != nil {
 		return err
 	}
-	if size := 4 * nodeWords(kind); size*c.Nodes > ioam.MaxData {
+	if size := NodeBytes(kind); size*c.Nodes > ioam.MaxData {
 		return fmt.Errorf("nodes: %d routers with %d bytes each are more than the %d bytes that routers take; there is room for %d, or for more with a shorter trace_type",
 			c.Nodes, size, ioam.MaxData, ioam.MaxData/size)
 	}
 	return nil
 }
 
-// header is the hop-by-hop header with an empty trace.
-func (c *IOAM) header() ([]byte, error) {
-	kind, err := c.traceType()
+// Header is the hop-by-hop header with an empty trace.
+func (c *IOAM) Header() ([]byte, error) {
+	kind, err := c.TraceType()
 	if err != nil {
 		return nil, err
 	}
-	option, err := ioam.AppendTrace(nil, &ioam.Trace{Namespace: uint16(c.Namespace), Type: kind, Flags: decode.Active, Words: c.Nodes * nodeWords(kind)})
+	option, err := ioam.AppendTrace(nil, &ioam.Trace{Namespace: uint16(c.Namespace), Type: kind, Flags: decode.Active, Words: c.Nodes * NodeBytes(kind) / 4})
 	if err != nil {
 		return nil, err
 	}
 	return ioam.AppendExtension(nil, packet.ProtoUDP, option) // the kernel sets the number of the next header
 }
 
-// mostSegments are the segments that requests can pass.
-const mostSegments = 16
+// MostSegments are the segments that requests can pass.
+const MostSegments = 16
 
-// segment reads a segment, an address to which packets can go.
-func segment(s string) (netip.Addr, error) {
+// Segment reads a segment, an address to which packets can go.
+func Segment(s string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(s)
 	if err != nil || !a.Is6() || a.Is4In6() || a.Zone() != "" || a.IsUnspecified() || a.IsLoopback() || a.IsMulticast() || a.IsLinkLocalUnicast() {
 		return a, fmt.Errorf("%q is no segment, which is an IPv6 address that is routed", s)
@@ -86,9 +85,9 @@ func segment(s string) (netip.Addr, error) {
 	return a, nil
 }
 
-// routingHeader is the segment routing header of requests that pass segments on the way to their destination; nil
+// RoutingHeader is the segment routing header of requests that pass segments on the way to their destination; nil
 // without segments. The first segment is the last entry. The destination is the first one, which the kernel fills in.
-func routingHeader(segments []string) ([]byte, error) {
+func RoutingHeader(segments []string) ([]byte, error) {
 	n := len(segments)
 	if n == 0 {
 		return nil, nil
@@ -97,7 +96,7 @@ func routingHeader(segments []string) ([]byte, error) {
 	h := make([]byte, fixed+size*(n+1))
 	h[1], h[2], h[3], h[4] = byte(len(h)/8-1), 4, byte(n), byte(n) // length, type, segments left, last entry
 	for i, s := range segments {
-		a, err := segment(s)
+		a, err := Segment(s)
 		if err != nil {
 			return nil, err
 		}
@@ -106,20 +105,31 @@ func routingHeader(segments []string) ([]byte, error) {
 	return h, nil
 }
 
-// Outcomes of traces that came to a reflector.
+// Outcome is what became of an IOAM trace on its way to a reflector.
+type Outcome uint8
+
+// The closed list of outcomes.
 const (
-	traceWhole     = iota
-	traceOverflow  // a router had no room
-	traceEmpty     // no router added anything
-	traceMalformed // it breaks a rule
-	numTraces
+	Whole     Outcome = iota
+	Overflow          // a router had no room
+	Empty             // no router added anything
+	Malformed         // it breaks a rule
+	NumOutcomes
 )
 
-var traceNames = [numTraces]string{"whole", "overflow", "empty", "malformed"}
+var outcomeNames = [NumOutcomes]string{"whole", "overflow", "empty", "malformed"}
 
-// readTrace returns the IOAM trace among the options of a hop-by-hop header, from its option type on, and its outcome.
+// String is the name of the outcome in metrics.
+func (o Outcome) String() string {
+	if o < NumOutcomes {
+		return outcomeNames[o]
+	}
+	return "outcome(" + strconv.Itoa(int(o)) + ")"
+}
+
+// ReadIOAM returns the IOAM trace among the options of a hop-by-hop header, from its option type on, and its outcome.
 // It returns nil if there is none. Memory is in scratch.
-func readTrace(header []byte, scratch *decode.Report) (option []byte, outcome int) {
+func ReadIOAM(header []byte, scratch *decode.Report) (option []byte, outcome Outcome) {
 	option = ioam.FindTrace(header)
 	if option == nil {
 		return nil, 0
@@ -128,17 +138,17 @@ func readTrace(header []byte, scratch *decode.Report) (option []byte, outcome in
 	ioam.DecodeOption(scratch, option, len(option), 0)
 	switch {
 	case scratch.Err.Reason != 0 || scratch.Flags&decode.Truncated != 0:
-		return option, traceMalformed
+		return option, Malformed
 	case len(scratch.Hops) == 0:
-		outcome = traceEmpty
+		outcome = Empty
 	case scratch.Flags&decode.Overflow != 0:
-		outcome = traceOverflow
+		outcome = Overflow
 	}
 	return option[:2+int(option[1])], outcome
 }
 
-// appendTraced appends the beginning of a request with a trace, as it came. It has the port of [stampSender.packet].
-func appendTraced(dst []byte, a *stamp.Arrival, option []byte) ([]byte, error) {
+// AppendTraced appends the beginning of a request with a trace, as it came. Its port is [Port], whatever the reflector's is.
+func AppendTraced(dst []byte, a *Arrival, option []byte) ([]byte, error) {
 	start := len(dst)
 	src, to := a.From.Addr(), a.To.Addr()
 	dst = packet.AppendIPv6(dst, &packet.IPv6{TrafficClass: a.TOS, HopLimit: a.TTL, Proto: hopByHop, Src: src.As16(), Dst: to.As16()}, 0)
@@ -146,34 +156,10 @@ func appendTraced(dst []byte, a *stamp.Arrival, option []byte) ([]byte, error) {
 	if err != nil {
 		return dst[:start], err
 	}
-	dst = packet.AppendUDP(dst, a.From.Port(), stamp.Port, 0)
+	dst = packet.AppendUDP(dst, a.From.Port(), Port, 0)
 	binary.BigEndian.PutUint16(dst[start+4:], uint16(len(dst)-start-packet.IPv6Len))
 	return dst, nil
 }
 
 // hopByHop is the number of the header that routers read.
 const hopByHop = 0
-
-// reportTrace reports the trace of a request, if it has one, to the collector of its session.
-func (x *stampAgent) reportTrace(r *stampReflector, request []byte, a *stamp.Arrival) {
-	option, outcome := readTrace(r.line.header(), &r.scratch)
-	if option == nil {
-		return
-	}
-	r.traces[outcome].Add(1)
-	if outcome == traceEmpty || outcome == traceMalformed {
-		return
-	}
-	var err error
-	if r.traced, err = appendTraced(r.traced[:0], a, option); err != nil {
-		return // no option of a header is too long for one
-	}
-	var q stamp.Request
-	if q.Decode(request, stamp.Mode(r.engine.Keys != nil)) != nil {
-		return // it has an answer, and is none of these
-	}
-	out := x.agent.out
-	x.agent.reporting.Lock()
-	defer x.agent.reporting.Unlock()
-	out[int(q.SSID)%len(out)].Packet(r.traced)
-}
