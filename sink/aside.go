@@ -240,11 +240,15 @@ func (q *Queue) candidate(s *suspects) (p *piece, repeated bool) {
 		}
 		return nil, true
 	}
-	it, ok := q.nextRecord(nil)
+	p, ok := q.takeFront()
 	if !ok {
-		return q.keyOf(s), false
+		it, ok := q.nextRecord(nil)
+		if !ok {
+			return q.keyOf(s), false
+		}
+		p = q.admit(&it)
 	}
-	if p = q.admit(&it); p == nil {
+	if p == nil {
 		return nil, true
 	}
 	late := func(late *piece) { s.list = append(s.list, late) }

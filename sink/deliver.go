@@ -161,10 +161,11 @@ func (q *Queue) next(ctx context.Context, buf []byte) (*piece, bool) {
 		tick = ticker.C
 	}
 	for ctx.Err() == nil {
-		if len(q.front) > 0 {
-			p := q.front[0]
-			q.front = q.front[1:]
-			return p, true
+		if p, ok := q.takeFront(); ok {
+			if p != nil {
+				return p, true
+			}
+			continue
 		}
 		due, wait := q.dueAside(time.Now())
 		if due != nil && q.credit >= 0 {
@@ -196,6 +197,27 @@ func (q *Queue) next(ctx context.Context, buf []byte) (*piece, bool) {
 		q.await(ctx, tick, wait, ended)
 	}
 	return nil, false
+}
+
+// takeFront takes the first of the records that came while an earlier one failed, and returns the part of it that may be
+// written now; nil if none. It returns false if there is no such record.
+func (q *Queue) takeFront() (*piece, bool) {
+	if len(q.front) == 0 {
+		return nil, false
+	}
+	p := q.front[0]
+	q.front = q.front[1:]
+	return q.behindAsides(p), true
+}
+
+// behindAsides sets aside the part of a piece that has to stay behind others that are, and returns the rest; nil if
+// nothing is left.
+func (q *Queue) behindAsides(p *piece) *piece {
+	return q.behind(p, q.asides, func(late *piece) {
+		for _, late := range q.separate(late) {
+			q.putAside(late, nil)
+		}
+	})
 }
 
 // patient reports whether Close waits for what the store fails for.
@@ -347,7 +369,9 @@ func (q *Queue) try(ctx context.Context, p *piece) (err error) {
 		}
 		p.payload, p.points, p.series, p.apart = re.Rest.Payload, re.Rest.Points, re.Rest.Series, true
 		if q.places > 0 {
-			p.keys = nil
+			if p.keys = nil; p.aside {
+				q.learnKeys(p) // others stay behind it
+			}
 		}
 		if re.Progress {
 			q.passes++
@@ -488,11 +512,7 @@ func (q *Queue) admit(it *item) *piece {
 	p.record = it.record
 	s.record, s.payload = nil, nil // the piece has it
 	q.staged = append(q.staged, s)
-	return q.behind(p, q.asides, func(late *piece) {
-		for _, late := range q.separate(late) {
-			q.putAside(late, nil)
-		}
-	})
+	return q.behindAsides(p)
 }
 
 // written notes that the writer took or refused a record, or the part of it that was left.

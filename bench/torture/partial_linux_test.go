@@ -231,7 +231,7 @@ func partialRows() []row {
 		}},
 		{name: "a replay is killed (kill -9) and done again", run: func(t *testing.T, r *result) {
 			server := startStore(t, servertest.Influx2)
-			p := newPlace(t, placeOptions{server: server, instance: "replayed"})
+			p := newPlace(t, placeOptions{server: server, instance: "replayed", drain: 2 * time.Minute}) // a store takes longer than a file on a busy machine
 			capture, sent := p.capture(short(4000, 40000))
 			replay := func(args ...string) *exec.Cmd {
 				c := exec.Command(program, append([]string{"replay", capture, "--config", p.config(), "--format", "json", "--report-port", fmt.Sprint(p.udp.Port())}, args...)...)

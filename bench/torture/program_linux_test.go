@@ -4,6 +4,7 @@ package torture
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -61,6 +62,8 @@ type placeOptions struct {
 	kafka    string // the section kafka, for a member of a fleet: a collector then has no other store
 	consumer bool   // runs consume
 	console  bool   // runs console
+
+	drain time.Duration // drain_timeout; 0 is 5 s
 }
 
 func newPlace(t *testing.T, opt placeOptions) *place {
@@ -84,7 +87,7 @@ func (p *place) config() string {
 	if o.instance != "" {
 		fmt.Fprintf(&b, "instance: %s\n", o.instance)
 	}
-	fmt.Fprintf(&b, "window: %s\nshards: 2\ndrain_timeout: 5s\n", o.window)
+	fmt.Fprintf(&b, "window: %s\nshards: 2\ndrain_timeout: %v\n", o.window, cmp.Or(o.drain, 5*time.Second))
 	fmt.Fprintf(&b, "web:\n  listen: %q\n", p.web)
 	if !o.consumer && !o.console {
 		fmt.Fprintf(&b, "udp:\n  listen: [%q]\n  workers: 1\n%s", p.udp, o.udp)
