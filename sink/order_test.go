@@ -30,7 +30,7 @@ func (l *unsteady) Write(ctx context.Context, b *Batch) error {
 
 // Places keep the order of what is for them, whatever is away when, and however it fails.
 func TestPlacesKeepOrder(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(10) {
 		withAndWithoutSpool(t, func(t *testing.T, dir string) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			var away [places]atomic.Bool
