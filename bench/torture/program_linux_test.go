@@ -74,7 +74,15 @@ func newPlace(t *testing.T, opt placeOptions) *place {
 	if opt.window == "" {
 		opt.window = "250ms"
 	}
-	return &place{t: t, dir: t.TempDir(), udp: netip.MustParseAddrPort(testkit.FreeAddr(t)), web: testkit.FreeAddr(t), opt: opt}
+	p := &place{t: t, dir: t.TempDir(), udp: netip.MustParseAddrPort(testkit.FreeAddr(t)), web: testkit.FreeAddr(t), opt: opt}
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		refused, err := exec.Command(program, "spool", "list", "--config", filepath.Join(p.dir, "hopscope.yaml")).CombinedOutput()
+		t.Logf("%s: the end of the log:\n%s\nwhat stores refused: %v\n%.4000s", p.opt.instance, p.tail(), err, refused)
+	})
+	return p
 }
 
 func (p *place) spoolDir() string { return filepath.Join(p.dir, "spool") }

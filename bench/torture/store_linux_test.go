@@ -5,7 +5,6 @@ package torture
 import (
 	"fmt"
 	"maps"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -109,10 +108,6 @@ func (p *place) balance(r *result, sent int64, fromStore bool) held {
 		}
 	}
 	r.settle()
-	if p.t.Failed() || r.Unaccounted+r.Doubled != 0 {
-		refused, err := exec.Command(program, "spool", "list", "--config", p.config()).CombinedOutput()
-		p.t.Logf("the end of the log:\n%s\nrefused: %v\n%.4000s", p.tail(), err, refused)
-	}
 	return h
 }
 
