@@ -13,24 +13,29 @@ import (
 
 // A record is set aside when its store fails for it but takes others. Later records are written, and it is tried again
 // with growing waits. Records that share a key with it stay behind it. A record with several keys is halved until the
-// failing keys are alone. It is refused when it fails for asideFor, or when no room is left. While nothing passes,
-// single keys are tried. The fewer points a piece has, the likelier it passes, and one that passes shows that the
-// store is there.
+// failing keys are alone. It is refused when it fails for asideFor. While nothing passes, single keys are tried. The
+// fewer points a piece has, the likelier it passes, and one that passes shows that the store is there.
 //
-// Where keys are places ([Placer]), each place has its own pieces, which are written in order. Without room, records
-// wait until a place has failed for placeFor. Then its oldest pieces are refused.
+// Without room, records wait: a store that is away again and again fails for anything. Room is made by refusing pieces
+// that failed for placeFor, or that failed alone proofs times, with passes between.
+//
+// Where keys are places ([Placer]), each place has its own pieces, which are written in order, the oldest refused first.
 const (
 	// asideFor is how long a record is tried while others pass.
 	asideFor = 15 * time.Minute
 	// asideWait is where the doubling of the waits between these tries ends.
 	asideWait = time.Minute
-	// placeFor is how long a place may be away before its pieces make room for those of others. A new leader is elected sooner.
+	// placeFor is how long a piece fails before it makes room for others. A new leader of a place is elected sooner.
 	placeFor = time.Minute
 	// maxAsides bounds the pieces that are set aside, of each place but together maxPlaced, asideShare their bytes, as a part of those
 	// of the queue.
 	maxAsides  = 256
 	maxPlaced  = 16384
 	asideShare = 4
+	// proofs is how often a piece fails alone, while others pass, before it makes room.
+	proofs = 6
+	// mostPieces bounds the pieces that come of halving while records wait for room.
+	mostPieces = 4 * maxAsides
 	// maxProbes is how many other records are tried when one fails and the cause is in doubt, in one wait.
 	maxProbes = 3
 	// maxParts is how often pieces are parted before something passes: 16 halves end at one of 65,536 keys. A store that is away
@@ -73,6 +78,7 @@ type piece struct {
 	last    time.Time     // when it was tried last
 	passes  uint64        // of the queue then
 	lasted  time.Duration // how long it has failed while others passed
+	fails   int           // how often it failed alone, with others that passed since it failed before
 	err     error
 }
 
@@ -354,17 +360,14 @@ func (q *Queue) asideFull() bool {
 	return len(q.asides) > max(maxAsides, min(maxAsides*q.places, maxPlaced)) || len(q.asides) > 1 && q.asideBytes > q.conf.MaxBytes/asideShare
 }
 
-// makeRoom refuses pieces until there is room. It picks one that failed alone with its key, or else the first. With
-// places, it picks only pieces that have failed for placeFor.
+// makeRoom refuses pieces until there is room, or until none is left that may be the cause: one that has failed for
+// placeFor, or where keys are no places, failed alone proofs times. Beyond mostPieces it refuses the first of any.
 func (q *Queue) makeRoom() {
 	for q.asideFull() {
 		at := slices.IndexFunc(q.asides, func(p *piece) bool {
-			if q.places > 0 {
-				return !p.began.IsZero() && time.Since(p.began) >= placeFor && !p.behind()
-			}
-			return len(p.keys) == 1 && p.half == 0 && p.err != nil
+			return q.places == 0 && p.fails >= proofs || !p.began.IsZero() && time.Since(p.began) >= placeFor && !p.behind()
 		})
-		if at < 0 && q.places > 0 {
+		if at < 0 && (q.places > 0 || len(q.asides) <= mostPieces) {
 			return
 		}
 		q.abandon(q.asides[max(at, 0)], "more is set aside than there is room for")
@@ -432,6 +435,9 @@ func (q *Queue) noteFailure(p *piece, err error) {
 	now := time.Now()
 	if q.passes != p.passes {
 		p.lasted += now.Sub(p.last)
+		if len(p.keys) == 1 {
+			p.fails++
+		}
 	}
 	p.last, p.passes, p.err, p.half = now, q.passes, err, 0
 	if p.began.IsZero() {

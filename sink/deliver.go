@@ -172,7 +172,7 @@ func (q *Queue) next(ctx context.Context, buf []byte) (*piece, bool) {
 			return due, true
 		}
 		ended := q.ended() // before the last look
-		if q.places > 0 && q.asideFull() && (q.opt.Spool != nil || !ended) {
+		if q.asideFull() && (q.opt.Spool != nil || !ended) {
 			switch {
 			case due != nil:
 				return due, true

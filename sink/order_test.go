@@ -70,3 +70,51 @@ func TestPlacesKeepOrder(t *testing.T) {
 		})
 	}
 }
+
+// A store that is away again and again, and slow when it is there, refuses nothing.
+func TestFlapping(t *testing.T) {
+	for seed := range uint64(1) {
+		withAndWithoutSpool(t, func(t *testing.T, dir string) {
+			r := rand.New(rand.NewPCG(seed, 3))
+			var away atomic.Bool
+			l := &partitions{away: func(int64) bool { return away.Load() }, took: map[int64][]int64{}}
+			slow := &slowly{partitions: l}
+			conf := DefaultQueueConfig()
+			conf.RetryMin, conf.RetryMax = 10*time.Millisecond, 200*time.Millisecond
+			h := newHarness(t, &encoded{Writer: slow}, conf, Drop, dir, nil)
+			const points, flaps = 150, 15
+			n := int64(0)
+			for range flaps {
+				for _, span := range []time.Duration{2 * time.Second, 300 * time.Millisecond} {
+					span += time.Duration(r.IntN(int(300 * time.Millisecond)))
+					away.Store(!away.Load())
+					for end := time.Now().Add(span); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+						b := &Batch{Reports: 1}
+						for k := range int64(points) {
+							b.Points = append(b.Points, Point{Measurement: "m", Fields: []Field{IntField("v", n)}, Time: n*points + k})
+						}
+						n++
+						h.receive(1)
+						if err := h.q.Put(t.Context(), b); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+			}
+			away.Store(false)
+			time.Sleep(10 * time.Minute)
+			if st := h.q.Stats(); st.PointsRejected > 0 || int64(st.PointsWritten) != n*points {
+				t.Errorf("seed %d: of %d records: %+v", seed, n, st)
+			}
+			h.close(time.Minute)
+		})
+	}
+}
+
+// slowly is a log that takes a moment for everything.
+type slowly struct{ *partitions }
+
+func (l *slowly) Write(ctx context.Context, b *Batch) error {
+	time.Sleep(20 * time.Millisecond)
+	return l.partitions.Write(ctx, b)
+}
