@@ -122,12 +122,12 @@ func (s *Influx) post(path string, body any) {
 
 // Start starts a stopped server again, on the same port and with what it had stored, and waits until it answers.
 //
-// If InfluxDB 1.8 is killed in the middle of a write, half an entry remains at the end of its log. The next run writes
-// behind it. At its next start it cuts off what it acknowledged since. So it is started first where no client writes to
-// it, as the operating guide advises: the second start finds a whole log.
+// If InfluxDB is killed in the middle of a write, half an entry remains at the end of its log. The next run writes behind
+// it. At its next start it cuts off what it acknowledged since ("File corrupt" in its log). So it is started first where
+// no client writes to it, as the operating guide advises: the second start finds a whole log.
 func (s *Influx) Start() {
 	s.t.Helper()
-	if s.Version == Influx1 && s.killed {
+	if s.killed {
 		s.start(testkit.FreeAddr(s.t))
 		s.Stop()
 	}
@@ -204,6 +204,7 @@ func (s *Influx) end(sig syscall.Signal) {
 	select {
 	case <-s.done:
 	case <-time.After(30 * time.Second):
+		sig = syscall.SIGKILL
 		s.cmd.Process.Kill()
 		<-s.done
 	}
