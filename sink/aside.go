@@ -361,17 +361,32 @@ func (q *Queue) asideFull() bool {
 }
 
 // makeRoom refuses pieces until there is room, or until none is left that may be the cause: one that has failed for
-// placeFor, or where keys are no places, failed alone proofs times. Beyond mostPieces it refuses the first of any.
+// placeFor and since another place was there, or where keys are no places, failed alone proofs times. Beyond mostPieces
+// it refuses the first of any.
 func (q *Queue) makeRoom() {
 	for q.asideFull() {
+		if q.placesFail() {
+			q.allAway = q.passes + 1
+		}
 		at := slices.IndexFunc(q.asides, func(p *piece) bool {
-			return q.places == 0 && p.fails >= proofs || !p.began.IsZero() && time.Since(p.began) >= placeFor && !p.behind()
+			return q.places == 0 && p.fails >= proofs || !p.began.IsZero() && time.Since(p.began) >= placeFor && p.passes >= q.allAway && !p.behind()
 		})
 		if at < 0 && (q.places > 0 || len(q.asides) <= mostPieces) {
 			return
 		}
 		q.abandon(q.asides[max(at, 0)], "more is set aside than there is room for")
 	}
+}
+
+// placesFail reports whether each place has a piece that fails.
+func (q *Queue) placesFail() bool {
+	n := 0
+	for _, p := range q.asides {
+		if !p.began.IsZero() && !p.behind() {
+			n++
+		}
+	}
+	return q.places > 0 && n >= q.places
 }
 
 // behind reports whether a piece stays behind another one.

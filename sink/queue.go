@@ -120,6 +120,7 @@ type Queue struct {
 	parts      int      // pieces that were parted since passes was partedAt
 	partedAt   uint64
 	fresh      int           // halves that were made of what is set aside
+	allAway    uint64        // passes after which a place can be away alone; before, all of them were
 	credit     time.Duration // how much longer records that come were written than those set aside
 	// flushing is set when everything is to be stored, and the last try failed.
 	flushing bool

@@ -1,0 +1,44 @@
+package sink
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A log that was away and is back for a moment, in which each place has something set aside, loses nothing for want of room.
+// No other place waits for the room.
+func TestPlacesAllSetAside(t *testing.T) {
+	withAndWithoutSpool(t, func(t *testing.T, dir string) {
+		conf := DefaultQueueConfig()
+		conf.MaxBytes = 4 << 20
+		start, one := time.Now(), atomic.Int64{}
+		l, h, _ := newPlaced(t, nil, conf, dir)
+		l.away = func(place int64) bool {
+			at := time.Since(start)
+			return at < time.Hour && (at < 5*time.Minute || at > 25*time.Minute || place != 3 || one.Add(1) > 1)
+		}
+		const n = 720
+		for i := range int64(n) {
+			for place := range int64(places) {
+				b := &Batch{Reports: 1, Points: []Point{{Measurement: measurement, Fields: []Field{IntField("v", i)}, Time: place}}}
+				h.receive(1)
+				if err := h.q.Put(t.Context(), b); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(5 * time.Second)
+		}
+		time.Sleep(5 * time.Minute)
+		for place := range int64(places) {
+			if got := l.of(place); !slices.Equal(got, upTo(0, n-1)) {
+				t.Errorf("place %d has %d values of %d", place, len(got), n)
+			}
+		}
+		if st := h.q.Stats(); st.PointsRejected != 0 || st.PointsDropped != 0 {
+			t.Errorf("Stats = %+v", st)
+		}
+		h.close(time.Minute)
+	})
+}
