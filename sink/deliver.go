@@ -533,6 +533,9 @@ func (q *Queue) written(p *piece, err error) {
 	if !none {
 		q.stores++
 	}
+	if next := q.nextOf(p); next != nil && p.aside { // its place is there: it has not failed yet
+		next.last, next.began = time.Now(), time.Time{}
+	}
 	q.endPiece(p)
 	q.settle()
 }

@@ -42,3 +42,39 @@ func TestPlacesAllSetAside(t *testing.T) {
 		h.close(time.Minute)
 	})
 }
+
+// Time in which a record waited behind others of its place, or nothing passed, is no time in which it failed.
+func TestPlacesBackForAMoment(t *testing.T) {
+	withAndWithoutSpool(t, func(t *testing.T, dir string) {
+		start := time.Now()
+		var one atomic.Int64 // values that place 0 takes
+		l, h, put := newPlaced(t, nil, DefaultQueueConfig(), dir)
+		l.away = func(place int64) bool {
+			at := time.Since(start)
+			switch {
+			case place != 0:
+				return at > time.Minute && at < time.Hour
+			case at < time.Hour:
+				return true
+			case at < time.Hour+5*time.Minute:
+				return one.Add(1) > 1
+			}
+			return false
+		}
+		const n = 400
+		for i := range int64(n) {
+			put(i)
+			time.Sleep(10 * time.Second)
+		}
+		time.Sleep(5 * time.Minute)
+		for place := range int64(places) {
+			if got := l.of(place); !slices.Equal(got, upTo(0, n-1)) {
+				t.Errorf("place %d has %d values of %d", place, len(got), n)
+			}
+		}
+		if st := h.q.Stats(); st.PointsRejected != 0 {
+			t.Errorf("Stats = %+v", st)
+		}
+		h.close(time.Minute)
+	})
+}
