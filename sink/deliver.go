@@ -116,8 +116,8 @@ func (q *Queue) deliver(ctx context.Context) {
 	if q.stager != nil {
 		q.flushLast(ctx)
 		q.settle()
-		all = all && len(q.staged) == 0
 	}
+	all = all && len(q.staged) == 0
 	// No further record of an unfinished batch comes. Its records on disk are left to the next run, unless their
 	// outcome is known now.
 	q.finish(all)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -75,6 +76,35 @@ func TestPlacesBackForAMoment(t *testing.T) {
 		if st := h.q.Stats(); st.PointsRejected != 0 {
 			t.Errorf("Stats = %+v", st)
 		}
+		h.close(time.Minute)
+	})
+}
+
+// The reports of a batch are stored in the next run if a part of it stays in the spool for a place that is away.
+func TestPlacesEndInABatch(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		_, h, _ := newPlaced(t, func(place int64) bool { return place == 0 }, DefaultQueueConfig(), dir)
+		b := &Batch{Reports: 1}
+		for i := range recordPoints + 1 {
+			b.Points = append(b.Points, Point{Measurement: "m", Fields: []Field{IntField("v", int64(i))}, Time: 1})
+		}
+		b.Points[recordPoints].Time = 0
+		h.receive(1)
+		if err := h.q.Put(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		b.Points, b.Reports = b.Points[:1], 2 // another place passes
+		h.receive(2)
+		if err := h.q.Put(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		h.close(time.Minute)
+		h.balance(map[Stage]int64{OnDisk: 3})
+		_, h, _ = newPlaced(t, func(int64) bool { return false }, DefaultQueueConfig(), dir)
+		time.Sleep(time.Minute)
+		h.balance(map[Stage]int64{Stored: 3})
 		h.close(time.Minute)
 	})
 }
