@@ -506,7 +506,7 @@ func (q *Queue) unset(p *piece) {
 	if !p.aside {
 		return
 	}
-	p.aside, p.over = false, true
+	p.aside, p.over, p.after, p.payload = false, true, nil, nil // those behind it hold it
 	q.asides = slices.DeleteFunc(q.asides, func(other *piece) bool { return other == p })
 	q.asideBytes -= p.bytes
 	q.noteAside(0, nil)

@@ -108,3 +108,28 @@ func TestPlacesEndInABatch(t *testing.T) {
 		h.close(time.Minute)
 	})
 }
+
+// The memory of what was for a place that is away ends with it.
+func TestPlacesForget(t *testing.T) {
+	withAndWithoutSpool(t, func(t *testing.T, dir string) {
+		_, h, put := newPlaced(t, func(place int64) bool { return place == 0 }, DefaultQueueConfig(), dir)
+		for n := range int64(360) {
+			put(n)
+			time.Sleep(10 * time.Second)
+		}
+		synctest.Wait()
+		reached := map[*piece]bool{}
+		todo := slices.Clone(h.q.asides)
+		for len(todo) > 0 {
+			p := todo[0]
+			if todo = todo[1:]; !reached[p] {
+				reached[p] = true
+				todo = append(todo, p.after...)
+			}
+		}
+		if st := h.q.Stats(); len(reached) > st.Aside.Pieces+1 {
+			t.Errorf("%d pieces are in memory, and %d are set aside", len(reached), st.Aside.Pieces)
+		}
+		h.close(time.Minute)
+	})
+}
