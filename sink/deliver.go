@@ -61,6 +61,7 @@ func (q *Queue) spoolOne(ctx context.Context, it item) bool {
 			q.dropped(&it, DroppedDisk)
 			return true
 		}
+		it.before = q.opt.Spool.End()
 		retry := time.NewTimer(spoolRetry)
 		select {
 		case q.direct <- it:
@@ -246,17 +247,19 @@ func (q *Queue) nextRecord(buf []byte) (item, bool) {
 	if q.opt.Spool == nil {
 		return q.dequeue()
 	}
-	rec, err := q.opt.Spool.Read(buf)
-	q.countLost()
-	if err == nil {
-		it := itemOf(rec.Payload)
-		it.reports, it.end, it.onDisk = rec.Reports, rec.End, true
-		carried := it.head.batch < q.began
-		it.extra = it.head.points - min(rec.Points, it.head.points) // version 1 did not say
-		if q.opt.Account != nil && carried {
-			q.opt.Account.Carry(0, it.extra, it.head.series)
+	if q.held == nil || q.opt.Spool.Passed() < q.held.before {
+		rec, err := q.opt.Spool.Read(buf)
+		q.countLost()
+		if err == nil {
+			it := itemOf(rec.Payload)
+			it.reports, it.end, it.onDisk = rec.Reports, rec.End, true
+			carried := it.head.batch < q.began
+			it.extra = it.head.points - min(rec.Points, it.head.points) // version 1 did not say
+			if q.opt.Account != nil && carried {
+				q.opt.Account.Carry(0, it.extra, it.head.series)
+			}
+			return it, true
 		}
-		return it, true
 	}
 	if q.held != nil {
 		it := *q.held

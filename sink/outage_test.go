@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/hopscope/hopscope/sink/spool"
 )
 
 // A log that was away and is back for a moment, in which each place has something set aside, loses nothing for want of room.
@@ -131,5 +133,61 @@ func TestPlacesForget(t *testing.T) {
 			t.Errorf("%d pieces are in memory, and %d are set aside", len(reached), st.Aside.Pieces)
 		}
 		h.close(time.Minute)
+	})
+}
+
+// A record that comes past the spool is written behind those that went there before, and before those that follow.
+func TestPastSpoolInOrder(t *testing.T) {
+	sc := spool.DefaultConfig()
+	sc.Dir, sc.MaxBytes, sc.SegmentBytes = t.TempDir(), 65536, 4096
+	synctest.Test(t, func(t *testing.T) {
+		s, err := spool.Open(sc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := NewQueue(&scripted{}, DefaultQueueConfig(), QueueOptions{Policy: Block, Spool: s})
+		made := func(n int) item {
+			it, _ := q.encode(q.nextBatch(), []Point{{Measurement: measurement, Fields: []Field{IntField("v", 1)}, Time: 1000 + int64(n)}}, true)
+			return it
+		}
+		carry := func(n int) { // as toSpool does
+			if !q.spoolOne(t.Context(), made(n)) {
+				t.Errorf("%d went nowhere", n)
+			}
+		}
+		next := func() int64 {
+			it, ok := q.nextRecord(nil)
+			var b Batch
+			if !ok || DecodeBatch(it.payload, &b) != nil {
+				t.Fatal("no record")
+			}
+			q.staged = append(q.staged, &staged{item: it})
+			return b.Points[0].Time - 1000
+		}
+		n := 1
+		for ; s.Room(len(made(n).record)); n++ {
+			carry(n)
+		}
+		for i := 1; i < n-1; i++ { // all but one are read, and none is stored
+			next()
+		}
+		go carry(n)
+		for q.held == nil {
+			q.await(t.Context(), nil, 0, false)
+		}
+		s.Commit(q.staged[len(q.staged)-1].end)
+		for i := n + 1; i < n+9; i++ {
+			carry(i)
+		}
+		var got []int64
+		for range 10 {
+			got = append(got, next())
+		}
+		if want := upTo(int64(n)-1, int64(n)+8); !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
 	})
 }

@@ -135,6 +135,7 @@ type item struct {
 	reports uint64
 	extra   uint64 // points that the spool does not know of
 	end     spool.Position
+	before  uint64 // records that the spool had taken when this one came past it
 	onDisk  bool
 	unknown bool // the record is of a version that is not known
 }

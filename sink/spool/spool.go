@@ -147,6 +147,13 @@ func (s *Spool) End() uint64 {
 	return s.end.records
 }
 
+// Passed is the number of records, of those that End counts, that were read or are gone.
+func (s *Spool) Passed() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cursor.records
+}
+
 // Ready has an element when there may be a record to read. It is for one goroutine.
 func (s *Spool) Ready() <-chan struct{} { return s.ready }
 
