@@ -252,6 +252,9 @@ func (q *Queue) nextRecord(buf []byte) (item, bool) {
 		q.countLost()
 		if err == nil {
 			it := itemOf(rec.Payload)
+			if it.unknown {
+				it.head.points = rec.Points
+			}
 			it.reports, it.end, it.onDisk = rec.Reports, rec.End, true
 			carried := it.head.batch < q.began
 			it.extra = it.head.points - min(rec.Points, it.head.points) // version 1 did not say

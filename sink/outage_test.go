@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"errors"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -188,6 +189,30 @@ func TestPastSpoolInOrder(t *testing.T) {
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// A record that this program cannot read is refused with all its points and reports.
+func TestUnknownRecordIsCounted(t *testing.T) {
+	dir := t.TempDir()
+	sc := spool.DefaultConfig()
+	sc.Dir = dir
+	s, err := spool.Open(sc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Append(5, 7, []byte(recordMark+"\x63 of later")), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, &scripted{}, DefaultQueueConfig(), Drop, dir, nil)
+		h.put(1, 1)
+		time.Sleep(time.Minute)
+		h.close(time.Minute)
+		h.balance(map[Stage]int64{Stored: 1, Rejected: 5})
+		if n := h.tally.PointsAt(OnDisk); n != 0 || h.tally.PointsAt(Rejected) != 7 || h.q.Stats().PointsRejected != 7 {
+			t.Errorf("%d points on disk, %d rejected, %+v", n, h.tally.PointsAt(Rejected), h.q.Stats())
 		}
 	})
 }
