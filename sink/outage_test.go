@@ -2,6 +2,8 @@ package sink
 
 import (
 	"errors"
+	"math/rand/v2"
+	"os"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -191,6 +193,78 @@ func TestPastSpoolInOrder(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Places keep their order over the ends of programs, also of those that are killed. Nothing is lost, and what comes again comes in
+// its order.
+func TestPlacesKeepOrderOverRestarts(t *testing.T) {
+	for seed := range uint64(4) {
+		dirs := [4]string{t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()}
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 3))
+			var away [places]atomic.Bool
+			l := &partitions{away: func(place int64) bool { return away[place].Load() }, took: map[int64][]int64{}}
+			dir, n, want := dirs[0], int64(0), map[int64][]int64{}
+			for run := range dirs {
+				u := &unsteady{partitions: l, rand: rand.New(rand.NewPCG(seed, uint64(run)))}
+				h := newHarness(t, placed{&encoded{Writer: u}}, DefaultQueueConfig(), Drop, dir, func(c *spool.Config) { c.SegmentBytes = 4096 })
+				for range 1 + r.IntN(8) {
+					u.down.Store(r.IntN(3) == 0)
+					for i := range away {
+						away[i].Store(r.IntN(4) == 0)
+					}
+					for range r.IntN(30) {
+						b := &Batch{Reports: 1}
+						for place := range int64(places) {
+							if r.IntN(3) > 0 {
+								b.Points = append(b.Points, Point{Measurement: measurement, Fields: []Field{IntField("v", n)}, Time: place})
+							}
+						}
+						n++
+						h.receive(1)
+						if err := h.q.Put(t.Context(), b); err != nil {
+							t.Fatal(err)
+						}
+						time.Sleep(time.Duration(r.IntN(2000)) * time.Millisecond)
+						for _, p := range b.Points {
+							want[p.Time] = append(want[p.Time], n-1)
+						}
+					}
+				}
+				synctest.Wait()
+				if run == len(dirs)-1 {
+					u.down.Store(false)
+					for i := range away {
+						away[i].Store(false)
+					}
+					time.Sleep(3 * time.Minute)
+				} else if r.IntN(2) == 0 { // it is killed
+					u.down.Store(true)
+					if err := os.CopyFS(dirs[run+1], os.DirFS(dir)); err != nil {
+						t.Fatal(err)
+					}
+					dir = dirs[run+1]
+				}
+				h.close(time.Minute)
+				all := h.given + int64(h.tally.carried)
+				h.balance(map[Stage]int64{Stored: h.tally.At(Stored), OnDisk: all - h.tally.At(Stored)})
+				if run == len(dirs)-1 && h.tally.At(OnDisk) != 0 {
+					t.Errorf("seed %d: %d reports are still on disk", seed, h.tally.At(OnDisk))
+				}
+			}
+			for place := range int64(places) {
+				seen := map[int64]bool{}
+				got := slices.DeleteFunc(l.of(place), func(v int64) bool {
+					again := seen[v]
+					seen[v] = true
+					return again
+				})
+				if !slices.Equal(got, want[place]) {
+					t.Fatalf("seed %d: place %d has %v, want %v", seed, place, got, want[place])
+				}
+			}
+		})
+	}
 }
 
 // A record that this program cannot read is refused with all its points and reports.
