@@ -104,10 +104,15 @@ func (t *rawTask) add(ctx context.Context, r *fleet.Record) error {
 	case v.Kind == fleet.Late && h.Kind == fleet.Reports:
 		return t.late(ctx, r)
 	}
-	if v.Closing != nil {
-		return t.close(ctx, v.Closing)
+	for _, passed := range v.Passed {
+		if err := t.close(ctx, passed); err != nil {
+			return err
+		}
 	}
-	return nil
+	if v.Closing == nil {
+		return nil
+	}
+	return t.close(ctx, v.Closing)
 }
 
 // close counts the reports of a window, in the order of their times.

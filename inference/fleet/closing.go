@@ -186,8 +186,14 @@ func (g *Gate) close(h *Head, offset int64) (Verdict, error) {
 	}
 	v := Verdict{Kind: Closed, End: h.End}
 	for len(g.open) > 0 && g.open[0].end < h.End {
-		// The writer of this had not read them. They come after it, which makes them late.
-		v.Dropped = append(v.Dropped, g.open[0].offsets()...)
+		// The writer of this had not read them. They come after it, which makes them late. Reports are counted at once.
+		if w := g.open[0]; g.cfg.Reports {
+			c := &Closing{Start: w.end - g.cfg.Window, End: w.end, First: w.first()}
+			w.close(c, true)
+			v.Passed = append(v.Passed, c)
+		} else {
+			v.Dropped = append(v.Dropped, w.offsets()...)
+		}
 		g.pass(g.open[0], offset)
 		g.heads -= len(g.open[0].entries)
 		g.open = g.open[1:]
@@ -199,11 +205,7 @@ func (g *Gate) close(h *Head, offset int64) (Verdict, error) {
 		g.heads -= len(w.entries)
 		slices.SortFunc(w.entries, func(a, b entry) int { return a.compare(&b) })
 		past.first = w.first()
-		for i := range w.entries {
-			if e := &w.entries[i]; !c.add(w, e, g.cfg.Reports) {
-				v.Dropped = append(v.Dropped, e.offset)
-			}
-		}
+		v.Dropped = append(v.Dropped, w.close(c, g.cfg.Reports)...)
 		c.Sources = w.sources(c.statedRuns)
 		past.refused = w.refused
 		past.keepPseudo(w)
@@ -258,6 +260,17 @@ func (g *Gate) close(h *Head, offset int64) (Verdict, error) {
 	v.Closing = c
 	return v, nil
 }
+// close lists the records of the window, in their order. It returns the offsets of those that do not count.
+func (w *openWindow) close(c *Closing, reports bool) (dropped []int64) {
+	slices.SortFunc(w.entries, func(a, b entry) int { return a.compare(&b) })
+	for i := range w.entries {
+		if e := &w.entries[i]; !c.add(w, e, reports) {
+			dropped = append(dropped, e.offset)
+		}
+	}
+	return dropped
+}
+
 
 // includes reports whether anything of a collector is in the window.
 func (w *openWindow) includes(name string) bool {
@@ -274,7 +287,9 @@ func (w *openWindow) includes(name string) bool {
 
 // pass makes an open window one that is closed and is to be made again.
 func (g *Gate) pass(w *openWindow, offset int64) {
-	p := &pastWindow{end: w.end, first: w.first(), closed: offset, revision: uint64(len(w.entries)), pending: len(w.entries) > 0, refused: w.refused}
+	p := &pastWindow{
+		end: w.end, first: w.first(), closed: offset, revision: uint64(len(w.entries)), pending: len(w.entries) > 0 && !g.cfg.Reports, refused: w.refused,
+	}
 	p.keepPseudo(w)
 	g.noteHeard(w)
 	g.stats.Late += uint64(len(w.entries))

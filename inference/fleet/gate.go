@@ -256,7 +256,9 @@ type Verdict struct {
 	Repeated bool
 	Taken    bool     // it counts in an open window, now or again
 	Closing  *Closing // with Closed
-	Dropped  []int64  // offsets of records that were taken before, and do not count any more
+	// Passed are, of the topic reports, earlier windows that were open still and close with it, the earliest first.
+	Passed  []*Closing
+	Dropped []int64 // offsets of records that were taken before, and do not count any more
 	// Evicted are the reports of those of Dropped that gave way to this record, by the label of their window.
 	Evicted map[int64]uint64
 }

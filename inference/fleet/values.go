@@ -68,7 +68,10 @@ func (g *Gate) AddRecord(r *Record) (Verdict, error) {
 			g.put(w, r)
 		}
 	}
-	if c := v.Closing; c != nil {
+	for _, c := range append(v.Passed, v.Closing) {
+		if c == nil {
+			continue
+		}
 		for _, at := range c.Offsets {
 			c.Values = append(c.Values, g.values.held[at])
 		}
@@ -84,20 +87,26 @@ func (g *Gate) prepare(r *Record) error {
 	if g.cfg.MaxHeld <= 0 || h.Kind != Close || r.Offset < g.next || g.check(h) != nil {
 		return nil
 	}
-	i, ok := g.place(h.End)
-	if !ok {
-		return nil
+	from, ok := g.place(h.End)
+	to := from
+	if ok {
+		to++
 	}
-	w := g.open[i]
-	need := w.lacks()
+	if g.cfg.Reports { // earlier ones close with it
+		from = 0
+	}
+	closing := g.open[from:to]
+	need, expect := int64(0), map[int64]expectedValue{}
+	for _, w := range closing {
+		need += w.lacks()
+		g.want(w, expect)
+	}
 	if need == 0 {
 		return nil
 	}
-	expect := map[int64]expectedValue{}
-	g.want(w, expect)
-	g.roomForValue(need, w)
+	g.roomForValue(need, closing[len(closing)-1])
 	left := g.cfg.MaxHeld - g.values.bytes - need
-	for _, next := range g.open[i+1:] {
+	for _, next := range g.open[to:] {
 		n := next.lacks()
 		if n > left {
 			break
