@@ -203,7 +203,6 @@ func (g *Gate) close(h *Head, offset int64) (Verdict, error) {
 	if w != nil {
 		g.open = g.open[1:]
 		g.heads -= len(w.entries)
-		slices.SortFunc(w.entries, func(a, b entry) int { return a.compare(&b) })
 		past.first = w.first()
 		v.Dropped = append(v.Dropped, w.close(c, g.cfg.Reports)...)
 		c.Sources = w.sources(c.statedRuns)
@@ -260,6 +259,7 @@ func (g *Gate) close(h *Head, offset int64) (Verdict, error) {
 	v.Closing = c
 	return v, nil
 }
+
 // close lists the records of the window, in their order. It returns the offsets of those that do not count.
 func (w *openWindow) close(c *Closing, reports bool) (dropped []int64) {
 	slices.SortFunc(w.entries, func(a, b entry) int { return a.compare(&b) })
@@ -270,7 +270,6 @@ func (w *openWindow) close(c *Closing, reports bool) (dropped []int64) {
 	}
 	return dropped
 }
-
 
 // includes reports whether anything of a collector is in the window.
 func (w *openWindow) includes(name string) bool {
@@ -342,6 +341,11 @@ func (g *Gate) forget() {
 		n++
 	}
 	g.past = slices.Delete(g.past, 0, n)
+	for _, c := range g.names {
+		for _, r := range c.runs {
+			r.gaps = slices.DeleteFunc(r.gaps, func(x gap) bool { return x.end <= before })
+		}
+	}
 	before -= int64(g.cfg.Patience) * g.cfg.Window
 	for name, c := range g.names {
 		c.runs = slices.DeleteFunc(c.runs, func(r *run) bool { return r.end < before })

@@ -34,13 +34,14 @@ var (
 	errMembers = errors.New("there are more collectors than a fleet has")
 	ErrFull    = errors.New("its window has more bytes than it may have")
 	ErrGone    = errors.New("records of the window are not in the log any more")
+	errBehind  = errors.New("it is so far behind others of its run that it may be a copy of one that came")
 	errAhead   = errors.New("it closes a window that no collector can be in")
 )
 
 // LeftOut reports whether a record that was refused for a reason could be read, and belongs to its sender. It came too
 // late, or there was no room for it.
 func LeftOut(err error) bool {
-	for _, reason := range []error{ErrOld, ErrFull, ErrFuture, errMembers} {
+	for _, reason := range []error{ErrOld, ErrFull, ErrFuture, errMembers, errBehind} {
 		if errors.Is(err, reason) {
 			return true
 		}

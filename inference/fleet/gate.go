@@ -12,6 +12,7 @@ const (
 	maxPast    = 1 << 16 // windows that can be corrected
 	maxRuns    = 16      // of a collector that are known at the same time
 	ringLen    = 32      // records of a run whose sums are known
+	maxGaps    = 32      // ranges of numbers of a run, below those, that have not come
 	maxRefused = 256     // records of a window that are left out when it is made again
 	maxPseudo  = 512     // records of workers of reports that a window has behind its close
 )
@@ -77,12 +78,20 @@ type run struct {
 	last uint64
 	end  int64 // label of the record with the greatest number
 	ring []numbered
+	gaps []gap // below a ring that is full, ascending
 }
 
 // numbered is a record of a run.
 type numbered struct {
 	seq, sum uint64
 	end      int64
+}
+
+// gap is a range of numbers of a run that have not come. All others below the ring have. In the lowest gap of too many
+// some may have come: its first number is 0, and which ones came is not known any more.
+type gap struct {
+	first, last uint64
+	end         int64 // label of the record behind it: those in the gap have no later one
 }
 
 // entry is a record of an open window.
@@ -422,9 +431,11 @@ func (g *Gate) accept(h *Head, offset int64, size int, at int64) (Verdict, error
 		if c = g.collector(h.From); c == nil {
 			return refused(errMembers)
 		}
-		kind = c.judge(h)
+		kind = g.run(c, h.Boot).judge(h)
 	}
 	switch {
+	case kind == Refused:
+		return refused(errBehind)
 	case kind == Conflict:
 		g.leaveOut(h.End, offset)
 		fallthrough
@@ -591,27 +602,45 @@ func (g *Gate) collector(name string) *collector {
 // noteHeard notes that a collector had a part in a window.
 func (c *collector) noteHeard(end int64) { c.heard = max(c.heard, end) }
 
-// judge reports whether a record is a new one of its run, and remembers it.
-func (c *collector) judge(h *Head) EventKind {
-	var r *run
+// run returns the state of a run of a collector. A run that is not known begins with its records in open windows: it
+// may have been forgotten.
+func (g *Gate) run(c *collector, boot uint64) *run {
 	for _, known := range c.runs {
-		if known.boot == h.Boot {
-			r = known
+		if known.boot == boot {
+			return known
 		}
 	}
-	if r == nil {
-		if len(c.runs) >= maxRuns { // the one that was heard least lately is over
-			oldest := 0
-			for i := range c.runs {
-				if c.runs[i].end < c.runs[oldest].end {
-					oldest = i
-				}
+	if len(c.runs) >= maxRuns { // the one that was heard least lately is over
+		oldest := 0
+		for i := range c.runs {
+			if c.runs[i].end < c.runs[oldest].end {
+				oldest = i
 			}
-			c.runs = slices.Delete(c.runs, oldest, oldest+1)
 		}
-		r = &run{boot: h.Boot}
-		c.runs = append(c.runs, r)
+		c.runs = slices.Delete(c.runs, oldest, oldest+1)
 	}
+	r := &run{boot: boot}
+	c.runs = append(c.runs, r)
+	var known []Head
+	for _, w := range g.open {
+		if w.runs[runKey{c.name, boot}] == nil {
+			continue
+		}
+		for i := range w.entries {
+			if e := &w.entries[i]; e.boot == boot && e.from == c.name {
+				known = append(known, Head{Seq: e.seq, Sum: e.sum, End: w.end})
+			}
+		}
+	}
+	slices.SortFunc(known, func(a, b Head) int { return cmp.Compare(a.Seq, b.Seq) })
+	for i := range known {
+		r.judge(&known[i])
+	}
+	return r
+}
+
+// judge reports whether a record is a new one of its run, and remembers it. Refused means that this is not known.
+func (r *run) judge(h *Head) EventKind {
 	n := numbered{h.Seq, h.Sum, h.End}
 	i, known := slices.BinarySearchFunc(r.ring, n, func(a, b numbered) int { return cmp.Compare(a.seq, b.seq) })
 	switch {
@@ -620,23 +649,55 @@ func (c *collector) judge(h *Head) EventKind {
 	case known:
 		return Conflict
 	case i == 0 && len(r.ring) == ringLen:
-		// Its sum is not known any more. Windows ascend with the numbers of a run, so a later one was not sent under it.
-		if h.End > r.ring[0].end {
-			return Conflict
-		}
-		return Duplicate
+		return r.judgeBelow(h)
 	}
+	below := uint64(0) // the greatest number that has left the ring
 	if len(r.ring) == ringLen {
+		below = r.ring[0].seq
 		copy(r.ring, r.ring[1:i])
 		i--
 		r.ring[i] = n
 	} else {
 		r.ring = slices.Insert(r.ring, i, n)
 	}
+	if first := r.ring[0]; len(r.ring) == ringLen {
+		r.leave(len(r.gaps), gap{below + 1, first.seq - 1, first.end})
+	}
 	if h.Seq > r.last {
 		r.last, r.end = h.Seq, h.End
 	}
 	return Nothing
+}
+
+// judgeBelow is judge for a number below those of the ring, whose sum is not known any more.
+func (r *run) judgeBelow(h *Head) EventKind {
+	i, _ := slices.BinarySearchFunc(r.gaps, h.Seq, func(g gap, seq uint64) int { return cmp.Compare(g.last, seq) })
+	if i == len(r.gaps) || h.Seq < r.gaps[i].first {
+		// Windows ascend with the numbers of a run, so a later one was not sent under it.
+		if h.End > r.ring[0].end {
+			return Conflict
+		}
+		return Duplicate
+	}
+	g := r.gaps[i]
+	if g.first == 0 {
+		return Refused
+	}
+	r.gaps = slices.Delete(r.gaps, i, i+1)
+	r.leave(i, gap{h.Seq + 1, g.last, g.end})
+	r.leave(i, gap{g.first, h.Seq - 1, min(g.end, h.End)})
+	return Nothing
+}
+
+// leave inserts a gap, unless it is empty. Of too many the lowest two become one.
+func (r *run) leave(i int, g gap) {
+	if g.first > g.last {
+		return
+	}
+	if r.gaps = slices.Insert(r.gaps, i, g); len(r.gaps) > maxGaps {
+		r.gaps = slices.Delete(r.gaps, 0, 1)
+		r.gaps[0].first = 0
+	}
 }
 
 // judgePseudo is judge for collectors with Boot 0, whose numbers belong to windows.

@@ -15,7 +15,7 @@ import (
 // States hold the results of the records that were read, but not the values of open windows: these are read again, from
 // Floor on. A state is its version<1b>, and then uvarints, varints for times and offsets, and texts with their lengths.
 const (
-	gateState      = 2 // 1 has no statements for runs; it is written where there are none
+	gateState      = 3 // 2 has no gaps of runs, and 1 no statements for runs; they are written where there are none
 	mergerState    = 1
 	assemblerState = 2 // 1 did not have the times at which slices were published
 
@@ -76,8 +76,12 @@ func (g *Gate) fresh() *Gate {
 
 func (g *Gate) code(c *state.Coder) {
 	newest := uint8(gateState)
-	if !c.Reading() && !g.states() {
-		newest--
+	switch {
+	case c.Reading() || g.lacks():
+	case g.states():
+		newest = 2
+	default:
+		newest = 1
 	}
 	version := c.Version(1, newest)
 	window, slice, reports := g.cfg.Window, g.cfg.Slice, g.cfg.Reports
@@ -98,7 +102,7 @@ func (g *Gate) code(c *state.Coder) {
 		if c.Check("collector", *name != ""); *v == nil {
 			*v = &collector{name: *name}
 		}
-		(*v).code(c)
+		(*v).code(c, version)
 	})
 	after := g.closed
 	state.Pointers(c, "open windows", maxOpenState, 3, &g.open, func(w *openWindow, c *state.Coder) {
@@ -122,14 +126,24 @@ func (g *Gate) states() bool {
 	})
 }
 
-func (k *collector) code(c *state.Coder) {
+// lacks reports whether a run has gaps.
+func (g *Gate) lacks() bool {
+	for _, k := range g.names {
+		if slices.ContainsFunc(k.runs, func(r *run) bool { return len(r.gaps) > 0 }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (k *collector) code(c *state.Coder, version uint8) {
 	state.Int(c, "collector", &k.heard, &k.missedAt)
 	state.UintTo(c, "missed windows", math.MaxInt32, &k.missed)
 	c.Flag("collector", &k.dead)
-	state.Pointers(c, "runs", maxRuns, 2, &k.runs, (*run).code)
+	state.Pointers(c, "runs", maxRuns, 2, &k.runs, func(r *run, c *state.Coder) { r.code(c, version) })
 }
 
-func (r *run) code(c *state.Coder) {
+func (r *run) code(c *state.Coder, version uint8) {
 	state.Uint(c, "run", &r.boot)
 	last := uint64(0)
 	state.List(c, "numbers", ringLen, 3, &r.ring, func(n *numbered, c *state.Coder) {
@@ -141,6 +155,16 @@ func (r *run) code(c *state.Coder) {
 		if c.Reading() {
 			r.last, r.end = n.seq, n.end
 		}
+	})
+	if version < 3 {
+		return
+	}
+	last = 0
+	state.List(c, "gaps", maxGaps, 3, &r.gaps, func(g *gap, c *state.Coder) {
+		state.Uint(c, "gap", &g.first, &g.last)
+		c.Check("gap", g.first <= g.last && (g.first > last || last == 0 && g.last > 0) && len(r.ring) == ringLen && g.last < r.ring[0].seq)
+		state.Int(c, "window", &g.end)
+		last = g.last
 	})
 }
 
