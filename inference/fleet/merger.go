@@ -90,9 +90,25 @@ func (m *Merger) Add(r *Record) (Event, error) {
 	if v.Closing != nil {
 		s := sum{cross: m.cross, adder: adder{codec: m.codec, one: &m.one, sum: m.partial()}}
 		e.Closed = s.merge(v.Closing)
+		m.noteBad(e.Closed)
 		m.remakeTaken(m.cross)
 	}
 	return e, err
+}
+
+// noteBad leaves the records of a window that cannot be read out when it is made again. Their senders stay missing.
+func (m *Merger) noteBad(w *Merged) {
+	for _, bad := range w.Bad {
+		m.leaveOut(w.End, bad.Offset)
+		i, ok := m.pastOf(w.End)
+		if !ok {
+			continue
+		}
+		p := m.past[i]
+		if j, known := slices.BinarySearch(p.missing, bad.From); !known && len(p.missing) < MaxMembers {
+			p.missing = slices.Insert(slices.Clone(p.missing), j, bad.From)
+		}
+	}
 }
 
 // remakeTaken marks the windows whose claims a correction changed.
@@ -241,6 +257,7 @@ type Rebuild struct {
 	entries []entry
 	seen    map[[2]uint64]map[string]bool
 	bytes   int64
+	begun   bool // its first record is in the log still
 }
 
 // Rebuild begins to make the window that ends at end again. It returns nil if it is too old or did not close. It is fed
@@ -264,9 +281,14 @@ func (r *Rebuild) From() int64 { return r.past.first }
 // To is the offset of the first record that is not part of it any more.
 func (r *Rebuild) To() int64 { return r.next }
 
+// Held is the number of bytes of records in memory.
+func (r *Rebuild) Held() int64 { return r.bytes }
+
 // Add adds a record of the log. Those of other windows are passed over, and so are those that were refused at the time.
+// A record that finds no room is left out from now on, also when the window is made again once more.
 func (r *Rebuild) Add(rec *Record) error {
 	h := &rec.Head
+	r.begun = r.begun || rec.Offset == r.past.first
 	if h.Kind != Part || h.End != r.past.end || rec.Offset < r.past.first || rec.Offset >= r.next || slices.Contains(r.past.refused, rec.Offset) {
 		return nil
 	}
@@ -281,10 +303,15 @@ func (r *Rebuild) Add(rec *Record) error {
 	if r.seen[number][h.From] {
 		return nil
 	}
-	fail := func(err error) error { return &recordError{rec.Offset, h.From, h.End, err, 0} }
+	fail := func(err error) error {
+		r.m.leaveOut(h.End, rec.Offset)
+		return &recordError{rec.Offset, h.From, h.End, err, h.Reports}
+	}
 	switch {
 	case r.m.check(h) != nil || isPseudo(h.From) != (h.Boot == 0) || h.From == "" || h.Seq == 0 || h.Parts == 0 || h.Parts > maxParts || h.Part >= h.Parts:
 		return nil
+	case rec.Offset < r.past.closed && r.bytes+int64(len(rec.Value)) > r.m.cfg.MaxBytes:
+		return nil // it was refused at the time; not all of these are listed
 	case r.bytes+int64(len(rec.Value)) > 2*r.m.cfg.MaxBytes:
 		return fail(ErrFull)
 	case len(r.entries) >= MaxMembers*maxRuns:
@@ -323,7 +350,7 @@ func (r *Rebuild) Merged() (*Merged, error) {
 	}
 	r.done()
 	// A window that closed without any record has the offset of its close for that of its first one.
-	if empty := r.past.first == r.past.closed && first != math.MaxInt64; first != r.past.first && !empty {
+	if empty := r.past.first == r.past.closed && first != math.MaxInt64; first != r.past.first && !r.begun && !empty {
 		return nil, fmt.Errorf("window to %d, which began at offset %d of the log: %w", r.past.end, r.past.first, ErrGone)
 	}
 	c.Sources = w.sources(c.statedRuns)
@@ -348,6 +375,7 @@ func (r *Rebuild) Merged() (*Merged, error) {
 		s.cross = r.m.recross()
 	}
 	merged := s.merge(c)
+	r.m.noteBad(merged)
 	r.m.remakeTaken(s.cross)
 	return merged, nil
 }
