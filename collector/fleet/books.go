@@ -266,13 +266,27 @@ func (b *books) evict(reports map[int64]uint64) {
 	}
 }
 
-// lose counts n reports of a window that were taken, and whose record cannot be read any more.
-func (b *books) lose(end int64, n uint64, err error) {
+// lose counts n reports of a window that were taken, and whose record cannot be read any more or finds no room. It
+// returns how many there were.
+func (b *books) lose(end int64, n uint64, err error) uint64 {
 	n = subtract(b.Waiting, end, n)
-	if errors.Is(err, fleet.ErrGone) {
+	switch {
+	case errors.Is(err, fleet.ErrGone):
 		b.drop(roster.DroppedRetention, n)
-	} else {
+	case fleet.LeftOut(err):
+		b.drop(roster.DroppedFull, n)
+	default:
 		b.drop(roster.DroppedBroken, n)
+	}
+	return n
+}
+
+// expire counts the reports of windows up to old that were not published again in time.
+func (b *books) expire(old int64) {
+	for end := range b.Waiting {
+		if end <= old {
+			b.drop(roster.DroppedLate, subtract(b.Waiting, end, math.MaxUint64))
+		}
 	}
 }
 

@@ -112,7 +112,9 @@ func (t *rawTask) add(ctx context.Context, r *fleet.Record) error {
 	if v.Closing == nil {
 		return nil
 	}
-	return t.close(ctx, v.Closing)
+	err = t.close(ctx, v.Closing)
+	t.books.expire(t.gate.Last() - int64(t.w.c.cfg.Corrections))
+	return err
 }
 
 // close counts the reports of a window, in the order of their times.

@@ -1,9 +1,12 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
@@ -97,13 +100,13 @@ func (t *sliceTask) publish(ctx context.Context, m *fleet.Merged) error {
 		t.lastPublished = m.End
 		t.missing += uint64(len(m.Missing))
 	}
-	if m.Revision == 0 {
-		for _, bad := range m.Bad {
-			t.books.lose(m.End, bad.Reports, bad)
-		}
+	for _, bad := range m.Bad {
+		t.books.lose(m.End, bad.Reports, bad)
 	}
 	t.books.deliver(m.End)
-	t.books.missed(m, t.merger.Last()-int64(t.w.c.cfg.Corrections))
+	old := t.merger.Last() - int64(t.w.c.cfg.Corrections)
+	t.books.expire(old)
+	t.books.missed(m, old)
 	if m.End <= t.after {
 		return nil
 	}
@@ -207,60 +210,65 @@ func (t *sliceTask) due(ctx context.Context, now time.Time) error {
 	return t.republish(ctx, now)
 }
 
-// republish publishes again a window whose records came late. It does one at a time, since the log is read once more
-// for it, and none until the log was quiet for a moment.
+// maxRemade is how many windows one rereading of the log serves, so that what else is due does not wait for long.
+const maxRemade = 64
+
+// republish publishes again windows whose records came late, the earliest first, and none until the log was quiet for a
+// moment. The log is read once more for them. It takes as many as fit into the memory of one, or else the first.
 func (t *sliceTask) republish(ctx context.Context, now time.Time) error {
 	pending := t.merger.Pending()
 	if len(pending) == 0 || now.Sub(t.rebuilt) < t.w.c.opt.Params.Window/4 {
 		return nil
 	}
 	t.rebuilt = now
-	r := t.merger.Rebuild(pending[0])
-	if r == nil {
-		return nil
+	var list []*fleet.Rebuild // by label
+	from, to := int64(math.MaxInt64), int64(0)
+	for _, end := range pending[:min(len(pending), maxRemade)] {
+		if r := t.merger.Rebuild(end); r != nil {
+			list = append(list, r)
+			from, to = min(from, r.From()), max(to, r.To())
+		}
 	}
-	err := t.w.reread(ctx, r.From(), r.To(), func(rec *fleet.Record) {
-		if err := r.Add(rec); err != nil {
+	held := int64(0)
+	err := t.w.reread(ctx, from, to, func(rec *fleet.Record) {
+		i, ok := slices.BinarySearchFunc(list, rec.Head.End, func(r *fleet.Rebuild, end int64) int { return cmp.Compare(r.End(), end) })
+		if !ok {
+			return
+		}
+		held -= list[i].Held()
+		err := list[i].Add(rec)
+		held += list[i].Held()
+		if err != nil {
 			t.w.noteError(err)
+			if lost := t.books.lose(rec.Head.End, rec.Head.Reports, err); errors.Is(err, fleet.ErrFull) {
+				t.w.c.leaveOut(lost, 0)
+			}
+		}
+		for last := len(list) - 1; last > 0 && held > t.w.c.cfg.WindowBytes; last-- {
+			held -= list[last].Held()
+			list = list[:last]
 		}
 	})
 	if err != nil {
 		return err
 	}
-	m, err := r.Merged()
-	if err != nil { // its records are gone
-		t.w.noteError(err)
-		return nil
+	for _, r := range list {
+		m, err := r.Merged()
+		if err != nil { // its records are gone
+			t.w.noteError(err)
+			t.books.lose(r.End(), math.MaxUint64, err)
+			continue
+		}
+		if err := t.publish(ctx, m); err != nil {
+			return err
+		}
 	}
-	return t.publish(ctx, m)
+	return nil
 }
 
 // reread reads a part of the partition once more.
 func (w *worker) reread(ctx context.Context, from, to int64, handle func(*fleet.Record)) error {
-	r := w.c.opt.Kafka.Reader(w.topic, w.partition, from)
-	for failures := 0; r.Offset() < to; {
-		messages, err := r.Next(ctx)
-		if err != nil {
-			if failures++; ctx.Err() != nil || failures > 10 {
-				return err
-			}
-			w.noteError(err)
-			continue
-		}
-		for i := range messages {
-			m := &messages[i]
-			if m.Offset >= to {
-				return nil
-			}
-			if h, err := fleet.ReadHead(m.Head); err == nil {
-				handle(&fleet.Record{Offset: m.Offset, Head: h, Value: m.Value})
-			}
-		}
-		if len(messages) == 0 && r.Offset() >= r.High() {
-			return nil
-		}
-	}
-	return nil
+	return w.readRun(ctx, w.c.opt.Kafka.Reader(w.topic, w.partition, from), to, handle)
 }
 
 // cannotFetch reports whether an error is one after which work begins anew from the last checkpoint.
@@ -289,20 +297,25 @@ func (w *worker) fetch(offsets []int64, handle func(*fleet.Record)) error {
 	return nil
 }
 
-// fetchRun reads a part of the partition, all of which was read before. An earlier end of the log is therefore an
-// error that passes.
+// fetchRun reads a part of the partition for fetch.
 func (w *worker) fetchRun(from, to int64, handle func(*fleet.Record)) error {
 	r := w.c.opt.Kafka.Reader(w.topic, w.partition, from)
 	if to-from == 1 {
 		r.Limit(oneRecord)
 	}
+	return w.readRun(w.ctx, r, to, handle)
+}
+
+// readRun reads a part of the partition, all of which was read before. An earlier end of the log is therefore an error
+// that passes.
+func (w *worker) readRun(ctx context.Context, r ingest.LogReader, to int64, handle func(*fleet.Record)) error {
 	for failures := 0; r.Offset() < to; {
-		messages, err := r.Next(w.ctx)
+		messages, err := r.Next(ctx)
 		if err == nil && len(messages) == 0 {
 			err = fmt.Errorf("%s/%d ends at offset %d, and had records up to %d before", w.topic, w.partition, r.High(), to-1)
 		}
 		if err != nil {
-			if failures++; w.ctx.Err() != nil || failures > 10 {
+			if failures++; ctx.Err() != nil || failures > 10 {
 				return err
 			}
 			w.noteError(err)
