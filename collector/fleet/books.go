@@ -34,6 +34,8 @@ type books struct {
 	Recovered uint64 `json:"recovered,omitempty"`
 	// Runs are the last ones of each collector.
 	Runs map[string][]*runBook `json:"runs,omitempty"`
+	// Forgotten is the label of the last record of the runs that are not in the books any more, by collector.
+	Forgotten map[string]int64 `json:"forgotten,omitempty"`
 	// Whole is set when all runs are in the books since they began, and not since a program that did not keep them.
 	Whole bool  `json:"whole,omitempty"`
 	Hole  int64 `json:"hole,omitempty"`  // retention removed what was to be read before this offset; 0 for nothing
@@ -177,6 +179,10 @@ func (b *books) begin(name string, boot uint64) *runBook {
 				oldest = i
 			}
 		}
+		if b.Forgotten == nil {
+			b.Forgotten = map[string]int64{}
+		}
+		b.Forgotten[name] = max(b.Forgotten[name], runs[oldest].End)
 		runs = slices.Delete(runs, oldest, oldest+1)
 	}
 	r := &runBook{Boot: boot, Offset: -1}
@@ -195,7 +201,8 @@ func (b *books) number(rec *fleet.Record, n uint64) {
 		if r = b.begin(h.From, h.Boot); r == nil {
 			return
 		}
-		if !b.Whole { // others may have taken what came before
+		// Others may have taken what came before, or these books before they forgot the run.
+		if forgotten, some := b.Forgotten[h.From]; !b.Whole || some && h.End <= forgotten {
 			r.Total = h.Total - n
 		}
 	}

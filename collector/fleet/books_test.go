@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/fleet/roster"
 	"github.com/hopscope/hopscope/inference/window"
 )
 
@@ -78,6 +79,28 @@ func TestBooks(t *testing.T) {
 	mark.Head.Total = 0 // by a collector that does not count
 	old.count(mark, fleet.Nothing, nil)
 	check("of an old collector", &old, want{taken: 80, waiting: 30, unread: 10})
+}
+
+// A run that is not in the books any more may come again. What it sent before is not missing for that.
+func TestBooksForgotten(t *testing.T) {
+	b := newBooks()
+	add := func(boot, seq uint64, end int64) {
+		r := numbered(seq)
+		r.Head.Boot, r.Head.End = boot, end
+		b.count(r, fleet.Nothing, nil)
+	}
+	for boot := uint64(1); boot <= maxRuns+1; boot++ {
+		add(boot, 1, int64(100+boot))
+		add(boot, 2, int64(100+boot))
+	}
+	add(1, 3, 101)
+	if b.Taken != 10*(2*(maxRuns+1)+1) || len(b.Unread) != 0 || len(b.Dropped) != 0 {
+		t.Errorf("taken %d, unread %v, dropped %v", b.Taken, b.Unread, b.Dropped)
+	}
+	add(maxRuns+2, 2, 200)
+	if n := b.Unread["a"] + b.Dropped[roster.DroppedRetention]; n != 10 {
+		t.Errorf("of a new run, %d reports are missing, want 10", n)
+	}
 }
 
 // What a former program found among Down stays known.
