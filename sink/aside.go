@@ -16,10 +16,9 @@ import (
 // failing keys are alone. It is refused when it fails for asideFor. While nothing passes, single keys are tried. The
 // fewer points a piece has, the likelier it passes, and one that passes shows that the store is there.
 //
-// Without room, records wait: a store that is away again and again fails for anything. Room is made by refusing pieces
-// that failed for placeFor, or that failed alone proofs times, with passes between.
-//
-// Where keys are places ([Placer]), each place has its own pieces, which are written in order, the oldest refused first.
+// Without room, records wait: a store that is away again and again fails for anything. Pieces that failed for placeFor,
+// or alone for proofs times with passes between, are refused for room. Where keys are places ([Placer]), each has its own
+// pieces, which are written in order, the oldest refused first.
 const (
 	// asideFor is how long a record is tried while others pass.
 	asideFor = 15 * time.Minute
@@ -27,8 +26,7 @@ const (
 	asideWait = time.Minute
 	// placeFor is how long a piece fails before it makes room for others. A new leader of a place is elected sooner.
 	placeFor = time.Minute
-	// maxAsides bounds the pieces that are set aside, of each place but together maxPlaced, asideShare their bytes, as a part of those
-	// of the queue.
+	// maxAsides bounds the pieces that are set aside, of each place but together maxPlaced, asideShare their part of the queue's bytes.
 	maxAsides  = 256
 	maxPlaced  = 16384
 	asideShare = 4
@@ -38,8 +36,7 @@ const (
 	mostPieces = 4 * maxAsides
 	// maxProbes is how many other records are tried when one fails and the cause is in doubt, in one wait.
 	maxProbes = 3
-	// maxParts is how often pieces are parted before something passes: 16 halves end at one of 65,536 keys. A store that is away
-	// fails for parts, too.
+	// maxParts is how often pieces are parted before something passes: 16 halves end at one of 65,536 keys.
 	maxParts = 16
 )
 
@@ -360,9 +357,8 @@ func (q *Queue) asideFull() bool {
 	return len(q.asides) > max(maxAsides, min(maxAsides*q.places, maxPlaced)) || len(q.asides) > 1 && q.asideBytes > q.conf.MaxBytes/asideShare
 }
 
-// makeRoom refuses pieces until there is room, or until none is left that may be the cause: one that has failed for
-// placeFor and since another place was there, or where keys are no places, failed alone proofs times. Beyond mostPieces
-// it refuses the first of any.
+// makeRoom refuses pieces until there is room, as long as one may be the cause: it has failed for placeFor, and since
+// another place was there, or without places, alone proofs times. Beyond mostPieces it refuses the first of any.
 func (q *Queue) makeRoom() {
 	for q.asideFull() {
 		if q.placesFail() {

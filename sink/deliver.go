@@ -152,8 +152,7 @@ func (q *Queue) flushLast(ctx context.Context) {
 	}
 }
 
-// next waits for the next piece to write. It comes from the spool, or from memory without one, or was set aside and is
-// due.
+// next waits for the next piece to write, from the spool, or from memory without one, or set aside and due.
 func (q *Queue) next(ctx context.Context, buf []byte) (*piece, bool) {
 	var tick <-chan time.Time
 	if q.stager != nil {
@@ -256,9 +255,8 @@ func (q *Queue) nextRecord(buf []byte) (item, bool) {
 				it.head.points = rec.Points
 			}
 			it.reports, it.end, it.onDisk = rec.Reports, rec.End, true
-			carried := it.head.batch < q.began
 			it.extra = it.head.points - min(rec.Points, it.head.points) // version 1 did not say
-			if q.opt.Account != nil && carried {
+			if q.opt.Account != nil && it.head.batch < q.began {
 				q.opt.Account.Carry(0, it.extra, it.head.series)
 			}
 			return it, true
