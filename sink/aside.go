@@ -243,7 +243,7 @@ func (q *Queue) candidate(s *suspects) (p *piece, repeated bool) {
 		}
 		return nil, true
 	}
-	p, ok := q.takeFront()
+	p, ok := q.popFront()
 	if !ok {
 		it, ok := q.nextRecord(nil)
 		if !ok {

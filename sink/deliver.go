@@ -161,7 +161,7 @@ func (q *Queue) next(ctx context.Context, buf []byte) (*piece, bool) {
 		tick = ticker.C
 	}
 	for ctx.Err() == nil {
-		if p, ok := q.takeFront(); ok {
+		if p, ok := q.popFront(); ok {
 			if p != nil {
 				return p, true
 			}
@@ -199,9 +199,9 @@ func (q *Queue) next(ctx context.Context, buf []byte) (*piece, bool) {
 	return nil, false
 }
 
-// takeFront takes the first of the records that came while an earlier one failed, and returns the part of it that may be
+// popFront removes the first of the records that came while an earlier one failed, and returns the part of it that may be
 // written now; nil if none. It returns false if there is no such record.
-func (q *Queue) takeFront() (*piece, bool) {
+func (q *Queue) popFront() (*piece, bool) {
 	if len(q.front) == 0 {
 		return nil, false
 	}
