@@ -7,6 +7,22 @@ import (
 	"github.com/hopscope/hopscope/inference/window"
 )
 
+// rebuilt makes the window to 100 ticks again of a log.
+func rebuilt(t *testing.T, m *Merger, log []Record) *Merged {
+	t.Helper()
+	r := m.Rebuild(100 * tick)
+	for i := range log {
+		if err := r.Add(&log[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := r.Merged()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
 // TestRebuildRefused: records that found no room in their window are not in it when it is made again, however many they
 // are.
 func TestRebuildRefused(t *testing.T) {
@@ -28,16 +44,7 @@ func TestRebuildRefused(t *testing.T) {
 	}
 	add(Record{Head: Head{Kind: Close, End: 100 * tick}})
 	add(windowRecord(t, pub, p, 100*tick))
-	r := m.Rebuild(100 * tick)
-	for i := range log {
-		if err := r.Add(&log[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w, err := r.Merged()
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := rebuilt(t, m, log)
 	if refused != maxRefused+7 || w.Partial.Reports != 4*5 {
 		t.Errorf("%d are refused, and the window has %d reports, want 20", refused, w.Partial.Reports)
 	}
@@ -66,20 +73,6 @@ func TestRebuildBad(t *testing.T) {
 		r.Head.Sum = Sum(r.Value)
 		return r
 	}
-	rebuilt := func() *Merged {
-		t.Helper()
-		r := m.Rebuild(100 * tick)
-		for i := range log {
-			if err := r.Add(&log[i]); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w, err := r.Merged()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return w
-	}
 	check := func(w *Merged, reports uint64, bad int, missing ...string) {
 		t.Helper()
 		if w.Partial.Reports != reports || len(w.Bad) != bad || fmt.Sprint(w.Missing) != fmt.Sprint(missing) {
@@ -90,7 +83,7 @@ func TestRebuildBad(t *testing.T) {
 	add(windowRecord(t, publisher("b", 1), p, 100*tick))
 	check(add(Record{Head: Head{Kind: Close, End: 100 * tick}}).Closed, 5, 1, "a")
 	add(bad("c"))
-	check(rebuilt(), 5, 1, "a", "c")
+	check(rebuilt(t, m, log), 5, 1, "a", "c")
 	add(windowRecord(t, publisher("d", 1), p, 100*tick))
-	check(rebuilt(), 10, 0, "a", "c")
+	check(rebuilt(t, m, log), 10, 0, "a", "c")
 }
