@@ -159,8 +159,8 @@ func (f *fleetUnderTest) start() (collectors, consumers []*run) {
 	return collectors, consumers
 }
 
-// watch tears the windows at whose end the machine was too busy for a process to count what it had received. Its
-// copies then count in another window than those of the other process.
+// watch tears the windows in which the machine was too busy for a process to count what it had received. Its copies then
+// count in another window than those of the other process, or the queue of a shard had no room for them.
 func (f *fleetUnderTest) watch() {
 	places := f.collectors
 	if f.alone != nil {
@@ -175,10 +175,12 @@ func (f *fleetUnderTest) watch() {
 		}
 		began := time.Now()
 		for i, p := range places {
-			n, ok := (&run{p: p}).metric("hopscope_window_misplaced_reports_total")
+			r := &run{p: p}
+			n, ok := r.metric("hopscope_window_misplaced_reports_total")
 			if !ok { // it was killed
 				continue
 			}
+			n += float64(r.droppedByShards())
 			if n != counted[i] && n > 0 {
 				f.tear(since.Add(-2*fleetWindow), time.Now())
 			}

@@ -40,21 +40,39 @@ func (f *fleetUnderTest) sums(instance string) (s sums) {
 	return s
 }
 
+// shardQueue is the stage of the ledger in which a collector drops reports that it has no time for.
+const shardQueue = "shard-queue"
+
+// dropped is the number of reports that the collectors dropped because the queue of a shard was full. Exporters have sent
+// them, and no hop has them.
+func (f *fleetUnderTest) dropped() (n int64) {
+	for _, p := range f.collectors {
+		n += (&run{p: p}).droppedByShards()
+	}
+	return n
+}
+
+func (r *run) droppedByShards() int64 {
+	n, _ := r.metric("hopscope_ledger_dropped_total", fmt.Sprintf("stage=%q", shardQueue))
+	return int64(n)
+}
+
 // accounted waits until what the fleet has and what it counts as lost is what was sent, and fills in the row.
 func (f *fleetUnderTest) accounted(r *result) sums {
 	f.t.Helper()
 	f.pending.Wait()
 	var s sums
+	var dropped int64
 	for end := time.Now().Add(testkit.Patience); ; time.Sleep(500 * time.Millisecond) {
-		s = f.sums("fleet")
-		if s.hops+hops*(s.lost+s.down) == hops*f.sent && s.hops == hops*s.reports || time.Now().After(end) {
+		s, dropped = f.sums("fleet"), f.dropped()
+		if s.hops+hops*(s.lost+s.down+dropped) == hops*f.sent && s.hops == hops*(s.reports-dropped) || time.Now().After(end) {
 			break
 		}
 	}
 	r.Sent, r.Stored = f.sent, s.hops/hops
-	r.Lost["on the way"], r.Lost["down"] = s.lost, s.down
-	if s.hops != hops*s.reports {
-		f.t.Errorf("the store has %d reports of exporters and %d hops, which is not %d each", s.reports, s.hops, hops)
+	r.Lost["on the way"], r.Lost["down"], r.Lost[shardQueue] = s.lost, s.down, dropped
+	if s.hops != hops*(s.reports-dropped) {
+		f.t.Errorf("the store has %d reports of exporters, of which %d had no room in the queue of a shard, and %d hops, which is not %d each", s.reports, dropped, s.hops, hops)
 	}
 	r.settle()
 	r.Remark = fmt.Sprintf("settled %.1f s after the last report", time.Since(f.last).Seconds())
