@@ -31,6 +31,9 @@ type work struct {
 	visit func(*shard.State) // nil for a batch
 }
 
+// full reports whether a batch has as much as one may carry.
+func (w *work) full() bool { return len(w.batch.List) >= BatchReports || w.hops >= BatchHops }
+
 // Pipeline takes frames to the ends of windows.
 //
 // A batch of a source takes a fixed number of locks, and a report takes none. The locks are those of the ledger and of
@@ -418,7 +421,7 @@ func (p *Pipeline) scatter(w *Worker, in *decode.LazyBatch) {
 			}
 		}
 		out := w.out[i]
-		if out != nil && (len(out.batch.List) >= BatchReports || out.hops >= BatchHops) {
+		if out != nil && out.full() {
 			p.enqueue(p.shards[i], out, w.block)
 			out = nil
 		}
@@ -434,9 +437,25 @@ func (p *Pipeline) scatter(w *Worker, in *decode.LazyBatch) {
 	p.ledger.Move(ledger.Ring, ledger.DroppedCut, cut)
 	p.divert(w)
 	for i, out := range w.out {
-		if out != nil {
+		if out == nil {
+			continue
+		}
+		// Without room in the queue a batch grows with the next reports of w, until Cut at the latest.
+		if s := p.shards[i]; w.block || out.full() || len(s.queue) < cap(s.queue) {
 			w.out[i] = nil
-			p.enqueue(p.shards[i], out, w.block)
+			p.enqueue(s, out, w.block)
+		}
+	}
+}
+
+// flush waits until the queues of shards have taken the batches that found no room. No worker may deliver meanwhile.
+func (p *Pipeline) flush() {
+	for _, w := range p.workers {
+		for i, out := range w.out {
+			if out != nil {
+				w.out[i] = nil
+				p.enqueue(p.shards[i], out, true)
+			}
 		}
 	}
 }
@@ -494,6 +513,7 @@ func (p *Pipeline) Cut(end End, label int64) (_ *window.Partial, diverted uint64
 	got := make(chan handed, len(p.shards))
 	p.border.Lock()
 	p.decideWaiting()
+	p.flush()
 	for _, s := range p.shards {
 		s.queue <- &work{visit: func(st *shard.State) {
 			got <- handed{s, st.Cut(end.Steady)}
