@@ -7,7 +7,7 @@
 //
 // It is a test behind the build tag torture, because it takes minutes and the machine: make torture. With
 // HOPSCOPE_TORTURE=full it runs longer. HOPSCOPE_TORTURE_TABLE names a file for the table in Markdown, or a page that
-// has a place for it, such as docs/reliability.md; HOPSCOPE_TORTURE_JSON names one for the figures.
+// has a place for it, such as bench/RESULTS.md; HOPSCOPE_TORTURE_JSON names one for the figures.
 // HOPSCOPE_TORTURE_PROGRAM names a build of the program to torture instead of this one.
 package torture
 
