@@ -147,7 +147,7 @@ func bounds(of, unit string, get func(*inference.HopStats) *inference.Bounds) []
 	return []field[inference.HopStats]{
 		some("_p50_low", unit, "lower bound of "+of+"_p50, from a histogram of the device; "+of+"_p50 is the upper bound", func(b *inference.Bounds) uint64 { return b.P50 }),
 		some("_p99_low", unit, "lower bound of "+of+"_p99, likewise", func(b *inference.Bounds) uint64 { return b.P99 }),
-		some("_beyond", "", "values beyond the last bucket of such a histogram, whose quantiles are too low", func(b *inference.Bounds) uint64 { return b.Open }),
+		some("_beyond", "", "values beyond its last bucket, where quantiles are too low", func(b *inference.Bounds) uint64 { return b.Open }),
 	}
 }
 
@@ -195,7 +195,7 @@ var flows = series("flow", "Hop of one of the busiest flows, in one window.",
 				func(f *flowHop) (Field, bool) { n := countWays(f.flow); return Field{Int: int64(n)}, n > 1 }},
 			{FieldSpec{"unexplained", Float, "ratio", "share of packets on none of these paths, or with wrong digests; absent with one path at a time"},
 				func(f *flowHop) (Field, bool) { return Field{Float: f.flow.Unexplained}, f.flow.Sprayed() }},
-			{FieldSpec{"unsettled", Int, "", "1 while digests contradict the path and other paths are undecided; else absent"},
+			{FieldSpec{"unsettled", Int, "", "1 while digests contradict the path and other paths are undecided"},
 				func(f *flowHop) (Field, bool) { return Field{Int: 1}, f.flow.Unsettled }},
 		})).revised()
 
@@ -214,7 +214,7 @@ var paths = series("path", "Path change, at the time of the first report from th
 		text("path", "path identifier, 16 hexadecimal digits", func(c *inference.PathChange) string { return inference.FormatID(c.PathID) }),
 	})
 
-var events = series("event", "Change of a finding: its start and end, a rise of severity, another element, the start or end of a rest. Its time is that of the "+
+var events = series("event", "Change of a finding: start, end, rise of severity, another element, start or end of a rest. Its time is that of the "+
 	"change plus id mod 1000000 nanoseconds, so that two findings never share a point.",
 	[]tag[inference.Finding]{
 		{"kind", inference.NameList(inference.Kinds(), "or"),
@@ -231,14 +231,14 @@ var events = series("event", "Change of a finding: its start and end, a rise of 
 		text("id", "id of the finding, from its start to its end", (*inference.Finding).IDText),
 		integer("start", "ns", "end of the first window with the cause, since 1970", func(f *inference.Finding) int64 { return f.Start }),
 		integer("end", "ns", "end of the cause, since 1970; 0 while it lasts", func(f *inference.Finding) int64 { return f.End }),
-		someText("element", `element, such as "link 7–9"; absent if unknown`,
+		someText("element", `element, such as "link 7–9"`,
 			func(f *inference.Finding) string { return f.Element.String() }),
-		someText("cause", "id of the finding that explains this one; absent without a cause", (*inference.Finding).CauseText),
-		{FieldSpec{"evidence", Int, "", "findings that this one explains; absent for none"},
+		someText("cause", "id of the finding that explains this one", (*inference.Finding).CauseText),
+		{FieldSpec{"evidence", Int, "", "findings that this one explains"},
 			func(f *inference.Finding) (Field, bool) { return Field{Int: int64(f.Evidence)}, f.Evidence > 0 }},
-		{FieldSpec{"learning", Int, "", "1 while the usual values of the place are being learnt; else absent"},
+		{FieldSpec{"learning", Int, "", "1 while the usual values of the place are being learnt"},
 			func(f *inference.Finding) (Field, bool) { return Field{Int: 1}, f.Learning }},
-		someText("statistic", `statistic of value, such as "p99 latency"; absent if the kind implies it`,
+		someText("statistic", `statistic of value, such as "p99 latency"`,
 			func(f *inference.Finding) string { return f.Statistic }),
 	})
 
@@ -257,7 +257,7 @@ var exporters = series("exporter", "Exporter in one window: one space of sequenc
 		integer("lost", "", "sequence numbers missing after the reorder window; negative if late reports correct an earlier window", func(e *inference.ExporterStats) int64 { return e.Lost }),
 		integer("provisional", "", "sequence numbers missing at the end of the window, within the reorder window", func(e *inference.ExporterStats) uint64 { return e.Provisional }),
 		integer("duplicated", "", "reports received twice", func(e *inference.ExporterStats) uint64 { return e.Duplicated }),
-		integer("reordered", "", "reports received after later ones, within the reorder window", func(e *inference.ExporterStats) uint64 { return e.Reordered }),
+		integer("reordered", "", "reports received after later ones", func(e *inference.ExporterStats) uint64 { return e.Reordered }),
 		integer("late", "", "reports received after the reorder window", func(e *inference.ExporterStats) uint64 { return e.Late }),
 		integer("down", "", "sequence numbers missed while no collector ran", func(e *inference.ExporterStats) uint64 { return e.Down }),
 		integer("restarts", "", "restarts of the exporter's sequence numbers", func(e *inference.ExporterStats) uint64 { return e.Restarts }),
@@ -272,7 +272,7 @@ var runs = series("collector", "Window of a live collector; replays write none. 
 		integer("start", "ns", "start of the run, since 1970", func(r *Run) int64 { return r.Start }),
 		text("version", "version of the program", func(r *Run) string { return r.Version }),
 		integer("reports", "", "reports counted in the window, without malformed and dropped ones", func(r *Run) uint64 { return r.Reports }),
-		integer("held", "", "1 if the clock was set back further than `corrections` and the window kept the last label before; else 0",
+		integer("held", "", "1 while the clock was set back further than `corrections`; else 0",
 			func(r *Run) int64 {
 				if r.Held {
 					return 1
@@ -290,9 +290,9 @@ var called = series("names", "Name of a node or interface, from the [inventory](
 	},
 	[]field[names.Row]{
 		text("name", "name of the node; may be empty", func(r *names.Row) string { return r.Name }),
-		someText("interface", "name of the interface; absent without one", func(r *names.Row) string { return r.Interface }),
-		someText("site", "site of the node; absent if not configured", func(r *names.Row) string { return r.Site }),
-		{FieldSpec{"speed", Float, "", "speed of the interface in bits a second; absent if not configured"},
+		someText("interface", "name of the interface", func(r *names.Row) string { return r.Interface }),
+		someText("site", "site of the node", func(r *names.Row) string { return r.Site }),
+		{FieldSpec{"speed", Float, "", "speed of the interface in bits a second"},
 			func(r *names.Row) (Field, bool) { return Field{Float: r.Speed}, r.Speed > 0 }},
 	})
 
@@ -329,7 +329,7 @@ type seriesOf[T any] struct {
 // The tag and the field that do not depend on what a point is about.
 var (
 	instanceTag   = TagSpec{"instance", "name of the collector or its fleet"}
-	revisionField = FieldSpec{"revision", Int, "", "number of earlier versions of the point, after the clock was set back; else absent"}
+	revisionField = FieldSpec{"revision", Int, "", "number of earlier versions of the point, after the clock was set back"}
 )
 
 type tag[T any] struct {

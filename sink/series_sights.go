@@ -19,13 +19,13 @@ var sights = series("flow_seen", "Observation of one of the busiest flows at a n
 	[]field[flowSight]{
 		integer("records", "", "samples and flow records", func(s *flowSight) uint64 { return s.Records }),
 		integer("packets", "", "packets that these represent, by the sampling rate", func(s *flowSight) uint64 { return s.Packets }),
-		{FieldSpec{"octets", Int, "bytes", "octets of these packets: frames in sFlow, IP packets in flow records; absent if unknown"},
+		{FieldSpec{"octets", Int, "bytes", "octets of these packets: frames in sFlow, IP packets in flow records"},
 			func(s *flowSight) (Field, bool) { return Field{Int: int64(s.Octets)}, s.Octets > 0 }},
-		{FieldSpec{"duration", Int, "ns", "time from the first to the last packet, by the exporter's clock; absent if unknown"},
+		{FieldSpec{"duration", Int, "ns", "time from the first to the last packet, by the exporter's clock"},
 			func(s *flowSight) (Field, bool) {
 				return Field{Int: s.Last - s.First}, s.First != 0 && s.Last >= s.First
 			}},
-		{FieldSpec{"path_delay_mean", Int, "ns", "mean time of packets since the source node, by the clocks of both; absent if unknown"},
+		{FieldSpec{"path_delay_mean", Int, "ns", "mean time of packets since the source node, by the clocks of both"},
 			func(s *flowSight) (Field, bool) { return Field{Int: int64(s.DelayMean())}, s.Delayed > 0 }},
 		{FieldSpec{"path_delay_packets", Int, "", "packets of this mean"},
 			func(s *flowSight) (Field, bool) { return Field{Int: int64(s.Delayed)}, s.Delayed > 0 }},

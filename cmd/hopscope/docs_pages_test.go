@@ -173,8 +173,7 @@ func writeMetric(w io.Writer, name, kind string, labels []string, help string) {
 func writeSeriesPage(w io.Writer) error {
 	fmt.Fprint(w, `# Stored series
 
-A series is one measurement in InfluxDB, the Parquet files and the JSON lines. Measurement, tags and time, the end of the window, identify a point, so that a window written twice is stored
-once in InfluxDB, and recognisable in files.
+A series is one measurement in InfluxDB, the Parquet files and the JSON lines. Measurement, tags and time, the end of the window, identify a point.
 
 After the clock was [set back](operating.md#when-the-clock-is-set), points are written again with more data and the field `+"`revision`"+`. InfluxDB keeps the last one. In files the row with
 the highest revision counts; a row without one is the oldest. In DuckDB:
@@ -184,7 +183,7 @@ the highest revision counts; a row without one is the oldest. In DuckDB:
 
 Every series has the tag `+"`instance`"+`, so that [several collectors](operating.md#several-collectors-and-one-store) can share a store. The tags of a day (UTC) are bounded by
 `+"`flows.max_hops`"+`, `+"`flows.daily_flows`"+` and `+"`exporters.tracking.max_exporters`"+`, 256 places in `+"`hop_position`"+`, and 16384 paths in `+"`probe`"+`, counted anew by each run.
-Points beyond are merged into `+"`other`"+`, and counted by `+"`hopscope_series_folded_total`"+`. A field without a reported value is absent, never zero. `+"`make docs`"+` writes this page.
+Points beyond are merged into `+"`other`"+`, and counted by `+"`hopscope_series_folded_total`"+`. A field without a value is absent, never zero. `+"`make docs`"+` writes this page.
 `)
 	tags, fields := map[string]int{}, map[string]int{} // rows of all series
 	for i := range sink.AllSeries {
