@@ -2,6 +2,7 @@ package cross
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/hopscope/hopscope/inference"
@@ -49,12 +50,12 @@ type era struct {
 // maxEras is how many of them are known.
 const maxEras = 8
 
-// until is the label of the last window in which the exporter is shared.
+// until is the label of the last window in which the exporter is shared. Where it never was, all windows are later.
 func (x *exporter) until() int64 {
 	if n := len(x.eras); n > 0 {
 		return x.eras[n-1].until
 	}
-	return 0
+	return math.MinInt64
 }
 
 // share makes the exporter a shared one from a window on, for the horizon.
