@@ -256,6 +256,45 @@ func TestMapIsKept(t *testing.T) {
 	}
 }
 
+// TestTags: an answer that a client has is not sent again, and another one is.
+func TestTags(t *testing.T) {
+	srv := serve(t, DefaultConfig(), sceneDeps(sceneTime))
+	ask := func(method, path, tag string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(method, "http://127.0.0.1"+path, nil)
+		r.Header.Set("If-None-Match", tag)
+		w := httptest.NewRecorder()
+		srv.Handler().ServeHTTP(w, r)
+		return w
+	}
+	for _, path := range []string{"/api/v1/hops", "/api/findings", "/api/v1/windows", "/api/whoami"} {
+		first := ask(http.MethodGet, path, "")
+		tag := first.Header().Get("ETag")
+		if first.Code != http.StatusOK || len(tag) < 10 || first.Body.Len() == 0 {
+			t.Fatalf("%s: %d, tag %s, %d bytes", path, first.Code, tag, first.Body.Len())
+		}
+		for _, known := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
+			w := ask(http.MethodGet, path, known)
+			if w.Code != http.StatusNotModified || w.Body.Len() != 0 || w.Header().Get("ETag") != tag || w.Header().Get("Content-Length") != "" {
+				t.Errorf("%s again, with If-None-Match %s: %d, %d bytes, header %v", path, known, w.Code, w.Body.Len(), w.Header())
+			}
+		}
+		for _, known := range []string{`"other"`, tag[1 : len(tag)-1], tag[:len(tag)-1]} {
+			if w := ask(http.MethodGet, path, known); w.Code != http.StatusOK || w.Body.String() != first.Body.String() {
+				t.Errorf("%s with If-None-Match %s: %d, %d bytes", path, known, w.Code, w.Body.Len())
+			}
+		}
+		if w := ask(http.MethodHead, path, tag); w.Code != http.StatusNotModified {
+			t.Errorf("HEAD %s: %d", path, w.Code)
+		}
+	}
+	if w := ask(http.MethodGet, "/api/v1/hops?limit=x", "*"); w.Code != http.StatusBadRequest || w.Header().Get("ETag") != "" {
+		t.Errorf("a refusal: %d, header %v", w.Code, w.Header())
+	}
+	if a, b := ask(http.MethodGet, "/api/v1/hops", ""), ask(http.MethodGet, "/api/v1/windows", ""); a.Header().Get("ETag") == b.Header().Get("ETag") {
+		t.Errorf("two answers have tag %s", a.Header().Get("ETag"))
+	}
+}
+
 // The view of the control is given by the numbers of the map.
 func TestMapLoop(t *testing.T) {
 	m := fabric(4)

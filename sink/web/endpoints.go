@@ -132,7 +132,7 @@ func posts(path string) bool {
 func (s *Server) api(mux *http.ServeMux) {
 	for i := range endpoints {
 		e := &endpoints[i]
-		h := s.gate.Require(e.role, e.change, func(w http.ResponseWriter, r *http.Request) { e.serve(s, w, r) })
+		h := s.gate.Require(e.role, e.change, access.Tagged(func(w http.ResponseWriter, r *http.Request) { e.serve(s, w, r) }))
 		mux.HandleFunc("/api/"+e.path, h)
 		mux.HandleFunc("/api/v1/"+e.path, h)
 	}

@@ -288,6 +288,9 @@ func (d *describer) document() object {
 			responses["404"] = failed("there is no such thing")
 		}
 		method := methodOf(e)
+		if !e.change && e.answer != nil {
+			responses["304"] = object{"description": "the answer has the ETag that If-None-Match names"}
+		}
 		if e.change {
 			op["description"] = "A browser sends csrf of whoami in the header " + access.CSRFHeader + "."
 			responses["409"] = failed("this program, as it is configured, cannot do it")
@@ -395,7 +398,8 @@ func apiMarkdown(t *testing.T, doc []byte) string {
 	var b strings.Builder
 	b.WriteString("# The API\n\n" + api.Info.Description + "\n\n" +
 		"Every path begins with `/api/v1/`; without `v1/` it is the newest version. `/api/openapi.json` has this page for programs, as OpenAPI 3.1. Where [a login](access.md) is configured, each request has\n" +
-		"the header `Authorization: Bearer TOKEN`; a path without a role needs `viewer`. What cannot be answered has a status of 400 and above, and [the reason](#problem).\n\n" +
+		"the header `Authorization: Bearer TOKEN`; a path without a role needs `viewer`. What cannot be answered has a status of 400 and above, and [the reason](#problem).\n" +
+		"Each answer in JSON has an `ETag`; a request whose `If-None-Match` has it gets status 304 in place of the same bytes.\n\n" +
 		"## Parameters\n\nSeveral paths have these, and name them.\n\n")
 	paramText := func(q apiParameter) string {
 		text := q.Description
