@@ -51,6 +51,7 @@ var (
 	mSeen         = metrics.NewGauge("hopscope_hops_seen", "Hops with records, in the last window with records.")
 	mJudged       = metrics.NewGauge("hopscope_hops_judged", "Hops whose values were compared with their history, in the last window with records.")
 	mLearning     = metrics.NewGauge("hopscope_hops_learning", "Hops that are younger than their statistics need; their findings are marked.")
+	mUnknown      = metrics.NewGauge("hopscope_probe_paths_unknown", "Paths of a plan's probes whose losses were not judged in the last window, or not all: only one of their two agents reported them.")
 	mSinkQueue    = metrics.NewGauge("hopscope_sink_queue_bytes", "Memory of batches waiting for the sink.", "sink")
 	mAside        = metrics.NewGauge("hopscope_sink_aside_points", "Points set aside, which the sink fails for while it takes others.", "sink")
 	mPoints       = metrics.NewCounter("hopscope_sink_points_total", "Points, by what became of them.", "sink", "outcome")
@@ -109,7 +110,7 @@ func Metrics(cfg any) []Metric {
 
 // read lists the metrics that are read when they are asked for: all but the histogram, which counts as writes happen.
 func read(sources []Source) []Metric {
-	own := []Metric{mReports, mMalformed, mForeign, mResets, mInside, mTemplates, mWaiting, mIPFIX, mUnread, mRemarks, mDialects, mReread, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mWatched, mTraceBytes, mShardQueue, mFolded, mLeftOut, mLost, mFindings, mSeen, mJudged, mLearning, mSinkQueue}
+	own := []Metric{mReports, mMalformed, mForeign, mResets, mInside, mTemplates, mWaiting, mIPFIX, mUnread, mRemarks, mDialects, mReread, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mWatched, mTraceBytes, mShardQueue, mFolded, mLeftOut, mLost, mFindings, mSeen, mJudged, mLearning, mUnknown, mSinkQueue}
 	for _, v := range spoolValues("", &spool.Stats{}) {
 		if v.Name != own[len(own)-1].Name {
 			own = append(own, v.Metric)
@@ -237,6 +238,7 @@ func (c *Collector) emit(emit metrics.Emit) {
 		metrics.Of(mSeen, figures.Coverage.Seen),
 		metrics.Of(mJudged, figures.Coverage.Judged),
 		metrics.Of(mLearning, figures.Learning),
+		metrics.Of(mUnknown, figures.Coverage.PathsUnknown),
 		metrics.Of(mFlows, sum.Flows),
 		metrics.Of(mFlowBytes, sum.MemoryBytes),
 		metrics.Of(mEvicted, sum.EvictedIdle, "idle"),

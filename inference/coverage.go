@@ -34,7 +34,10 @@ type Coverage struct {
 	NoLatency int
 
 	Paths       int // of probes between agents
-	PathsJudged int // of these, those whose delay was; losses and damage are judged of all
+	PathsJudged int // of these, those whose delay was, or of which no delay is measured
+	// PathsUnknown counts paths of a plan whose losses were not judged, or not all of them: what one of their two agents
+	// reported had no counterpart by the other one. Losses and damage of other paths are judged.
+	PathsUnknown int
 
 	MinRecords uint64        // of a window that are enough
 	Warmup     int           // windows that are enough
@@ -86,13 +89,19 @@ func (c *Coverage) Text() string {
 
 // pathText returns what was judged of paths of probes, "" where none was seen.
 func (c *Coverage) pathText() string {
+	judged := "all of them"
+	if c.PathsUnknown > 0 {
+		judged = fmt.Sprintf("%d: of the others only one of two agents reported", c.Paths-c.PathsUnknown)
+	}
 	switch {
 	case c.Paths == 0:
 		return ""
-	case c.PathsJudged == c.Paths:
+	case c.PathsJudged == c.Paths && c.PathsUnknown == 0:
 		return plural(c.Paths, "path") + " of probes seen, and all judged"
+	case c.PathsJudged == c.Paths:
+		return plural(c.Paths, "path") + " of probes seen, and losses judged on " + judged
 	}
-	return fmt.Sprintf("%s of probes seen, and losses judged on all of them; of %d delays are not, which takes %s with answers", plural(c.Paths, "path"),
+	return fmt.Sprintf("%s of probes seen, and losses judged on %s; of %d delays are not, which takes %s with answers", plural(c.Paths, "path"), judged,
 		c.Paths-c.PathsJudged, plural(c.Warmup, "window"))
 }
 

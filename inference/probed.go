@@ -2,6 +2,7 @@ package inference
 
 import (
 	"cmp"
+	"math"
 
 	"github.com/hopscope/hopscope/decode"
 )
@@ -52,6 +53,30 @@ type ProbeStats struct {
 
 // Lost is the number of probes that did not come, less that of earlier ones that came late.
 func (s *ProbeStats) Lost() int64 { return int64(s.Missed) - int64(s.Late) }
+
+// OfPlan reports whether the probes are source-routed ones of a plan. They go one way, and two agents report about them.
+func (s *ProbeStats) OfPlan() bool { return IsProbe(&s.Flow) }
+
+// Unheard reports whether s is of a path of a plan by which nothing came to its receiver, so that this does not know the
+// address of the sender.
+func (s *ProbeStats) Unheard() bool {
+	return s.OfPlan() && s.From == decode.AddrFrom4([]byte{0, 0, 0, 0})
+}
+
+// Settled returns the lost probes, without those that did not come and maybe were not sent. Of a path of a plan a receiver
+// reports every round that was due and did not come. Rounds after which others came are lost. Of the others only so
+// many are lost as the sender reported as sent, beyond those that came: it may have no plan yet, another one, or have ended.
+func (s *ProbeStats) Settled() (lost int64, unknown uint64) {
+	if lost = s.Lost(); !s.OfPlan() {
+		return lost, 0
+	}
+	behind := min(lost-s.Forward, int64(min(s.Missed, math.MaxInt64)))
+	sent := max(int64(min(s.Sent, math.MaxInt64))-int64(min(s.Received, math.MaxInt64))-max(s.Forward, 0), 0)
+	if behind > sent {
+		return lost - (behind - sent), uint64(behind - sent)
+	}
+	return lost, 0
+}
 
 // InTime is the number of probes that were received in time.
 func (s *ProbeStats) InTime() uint64 { return s.Received - min(s.Late, s.Received) }

@@ -3,18 +3,19 @@ package sink
 import "github.com/hopscope/hopscope/inference"
 
 var probes = series("probe", "Path of probes between two agents (`hopscope agent`) in one window. A probe counts as lost in the window of its timeout. "+
-	"`lost` and its two directions are negative if a window corrects losses of an earlier one.",
+	"`lost` and its two directions are negative if a window corrects losses of an earlier one. "+
+	"Of a path of a plan between two agents, `sent` is from its sender and the others from its receiver, two seconds later (docs/agent.md).",
 	[]tag[inference.ProbeStats]{
 		{"epoch", "epoch of the plan or survey of the path; 0 without one", func(s *inference.ProbeStats) string { return unlessFolded(s.Other(), decimal(s.Epoch)) }},
-		{"from", `source address of probes; "other" for paths beyond the limit`, func(s *inference.ProbeStats) string { return unlessFolded(s.Other(), s.From.String()) }},
-		{"path", "number of the path between the two addresses; of a STAMP session its SSID, and with several DSCP values (`dscps`) 65536 times (DSCP + 1) more", func(s *inference.ProbeStats) string { return unlessFolded(s.Other(), decimal(s.Path)) }},
+		{"from", `source address of probes; "other" for paths beyond the limit; 0.0.0.0 for a sender of a plan's probes of which nothing came yet`, func(s *inference.ProbeStats) string { return unlessFolded(s.Other(), s.From.String()) }},
+		{"path", "number of the path between the two addresses; of a STAMP session its SSID, and with several DSCP values (`dscps`) 65536 times (DSCP + 1) more; of a planned probe the number at the end of its id, or a hash from 2147483648 on", func(s *inference.ProbeStats) string { return unlessFolded(s.Other(), decimal(s.Path)) }},
 		{"to", "destination address of probes", func(s *inference.ProbeStats) string { return unlessFolded(s.Other(), s.To.String()) }},
 	},
 	[]field[inference.ProbeStats]{
 		integer("sent", "", "probes sent", func(s *inference.ProbeStats) uint64 { return s.Sent }),
 		integer("received", "", "probes received, late ones included, duplicates not", func(s *inference.ProbeStats) uint64 { return s.Received }),
-		integer("lost", "", "probes lost, less earlier ones that arrived late", (*inference.ProbeStats).Lost),
-		integer("lost_forward", "", "of these, probes lost on the way out, by the reflector's numbers", func(s *inference.ProbeStats) int64 { return s.Forward }),
+		integer("lost", "", "probes lost, less earlier ones that arrived late; of a planned probe all that were due and did not come", (*inference.ProbeStats).Lost),
+		integer("lost_forward", "", "of these, probes lost on the way out, by the reflector's numbers; of a planned probe those between others that came", func(s *inference.ProbeStats) int64 { return s.Forward }),
 		integer("lost_back", "", "of these, answers lost, likewise", func(s *inference.ProbeStats) int64 { return s.Back }),
 		integer("late", "", "probes received after their timeout", func(s *inference.ProbeStats) uint64 { return s.Late }),
 		integer("duplicated", "", "probes received again", func(s *inference.ProbeStats) uint64 { return s.Twice }),

@@ -80,7 +80,7 @@ func (d *Detector) Mark(w *inference.Window) {
 // Coverage returns how many hops and paths of probes of the last window were judged.
 func (d *Detector) Coverage() inference.Coverage {
 	c := d.hops.covered
-	c.Paths, c.PathsJudged = d.probes.seen, d.probes.judged
+	c.Paths, c.PathsJudged, c.PathsUnknown = d.probes.seen, d.probes.judged, d.probes.unknown
 	return c
 }
 

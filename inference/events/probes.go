@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
@@ -20,7 +21,10 @@ type probes struct {
 	at  detect.Moment
 	way *ways.Probed
 
-	seen, judged int // paths of the present window
+	unheard      map[inference.ProbeKey]*inference.ProbeStats // of the present window, see findPlanned
+	over         map[decode.FlowKey][]inference.HopKey        // hops of the paths of plans that lost probes in it
+	seen, judged int                                          // paths of the present window
+	unknown      int                                          // of these, those whose losses are not judged, or not all
 }
 
 // probedKey is a path whatever its epoch is.
@@ -66,7 +70,7 @@ func codeProbed(c *subject.Coder, p *probed) {
 }
 
 func newProbes(j *subject.Journal, w *ways.Probed) *probes {
-	return &probes{way: w, Table: subject.NewTable(j, probedKey.compare, codeProbedKey, codeProbed)}
+	return &probes{way: w, unheard: map[inference.ProbeKey]*inference.ProbeStats{}, over: map[decode.FlowKey][]inference.HopKey{}, Table: subject.NewTable(j, probedKey.compare, codeProbedKey, codeProbed)}
 }
 
 func (x *probes) Step(w *inference.Window) {
@@ -74,12 +78,13 @@ func (x *probes) Step(w *inference.Window) {
 	x.cfg.Floor = float64(x.Cfg.ProbeFloor)
 	x.cfg.Rising, x.cfg.Steady = true, true
 	x.at = x.cfg.At(w.End)
-	x.seen, x.judged = 0, 0
+	x.seen, x.judged, x.unknown = 0, 0, 0
+	x.findPlanned(w)
 	for i := 0; i < len(w.Probes); {
-		s := w.Probes[i]
+		s := x.settled(&w.Probes[i])
 		k := probedKey{s.From, s.To, s.Path}
 		for i++; i < len(w.Probes) && k == (probedKey{w.Probes[i].From, w.Probes[i].To, w.Probes[i].Path}); i++ { // a later epoch
-			sum := w.Probes[i]
+			sum := x.settled(&w.Probes[i])
 			sum.Received += s.Received
 			sum.Missed += s.Missed
 			sum.Late += s.Late
@@ -88,8 +93,8 @@ func (x *probes) Step(w *inference.Window) {
 			sum.Back += s.Back
 			s = sum
 		}
-		if s.Other() {
-			continue // many paths, and not the same ones in every window
+		if s.Other() || s.Unheard() {
+			continue // many paths, and not the same ones in every window; or what counts with the report of a sender
 		}
 		x.seen++
 		p := x.Observe(k, x.Cfg.MaxProbes)
@@ -99,10 +104,11 @@ func (x *probes) Step(w *inference.Window) {
 		}
 		x.judgeLoss(p, k, &s, w.Start)
 		x.judgeDelay(p, k, &s)
-		if p.judgement == inference.Judged {
+		if p.judgement == inference.Judged || s.OfPlan() && s.From != s.To {
 			x.judged++
 		}
 	}
+	x.seen, x.judged, x.unknown = x.seen+len(x.unheard), x.judged+len(x.unheard), x.unknown+len(x.unheard)
 	x.Stats.Paths = max(x.seen, x.Stats.Paths*min(len(w.Missing), 1))
 	x.ForEachAbsent(func(k probedKey, p *probed, windows int) bool {
 		if windows < x.Cfg.ForgetAfter {
@@ -116,6 +122,44 @@ func (x *probes) Step(w *inference.Window) {
 		}
 		return true
 	})
+}
+
+// findPlanned finds the paths of plans in a window of which the receiver does not know the sender, and the hops of those
+// that lost probes.
+func (x *probes) findPlanned(w *inference.Window) {
+	clear(x.unheard)
+	clear(x.over)
+	for i := range w.Losses {
+		if l := &w.Losses[i]; l.Lost > 0 && inference.IsProbe(&l.Flow) {
+			x.over[l.Flow] = l.Path
+		}
+	}
+	for i := range w.Probes {
+		if s := &w.Probes[i]; s.Unheard() {
+			x.unheard[inference.ProbeKey{To: s.To, Path: s.Path, Epoch: s.Epoch}] = s
+		}
+	}
+}
+
+// settled returns s with the losses that are to be judged. Of a path of a plan that its receiver does not know by the
+// sender, these are added.
+func (x *probes) settled(s *inference.ProbeStats) inference.ProbeStats {
+	out := *s
+	if !s.OfPlan() || s.Unheard() {
+		return out
+	}
+	k := inference.ProbeKey{To: s.To, Path: s.Path, Epoch: s.Epoch}
+	if o := x.unheard[k]; o != nil {
+		out.Missed += o.Missed
+		delete(x.unheard, k)
+	}
+	_, unknown := out.Settled()
+	out.Missed -= unknown
+	if unknown > 0 || out.Sent > 0 && out.Received|out.Missed|out.Late == 0 {
+		x.unknown++
+	}
+	out.Forward, out.Back = 0, 0 // nothing goes home
+	return out
 }
 
 // judgeLoss weighs what was lost and what was damaged of the probes of a path.
@@ -132,11 +176,17 @@ func (x *probes) judgeLoss(p *probed, k probedKey, s *inference.ProbeStats, star
 		limit: x.Cfg.ProbeLoss, severe: x.Cfg.ProbeSevere, start: start, finding: about(inference.ProbeLoss),
 		subject: k, verb: "lost", of: "probes" + onWays(p.forward, p.back), all: "may lose all probes by the settings", idle: "no probe was sent",
 	}
-	if x.way.Unknown(s.Flow) {
+	if s.OfPlan() {
+		t.note = fmt.Sprintf("; the path is one of the plan of epoch %d", s.Epoch) + overNodes(x.over[s.Flow])
+	} else if x.way.Unknown(s.Flow) {
 		t.note = "; the way of these probes is not known, so that no link is judged"
 	}
 	judgeRatio(x.Journal, &p.lost, &t, s.Lost(), s.Received, s.Received)
-	if p.lost.loss != nil {
+	switch hops := x.over[s.Flow]; {
+	case p.lost.loss == nil:
+	case len(hops) > 0:
+		x.Moved[p.lost.loss.ID] = slices.Clone(subject.First(hops, subject.MostHops))
+	default:
 		x.Moved[p.lost.loss.ID] = x.way.Around(s.Flow)
 	}
 	t = ratioTest{
@@ -144,6 +194,24 @@ func (x *probes) judgeLoss(p *probed, k probedKey, s *inference.ProbeStats, star
 		subject: k, verb: "damaged", of: "probes that came", all: "may damage all probes by the settings", idle: "no probe came",
 	}
 	judgeRatio(x.Journal, &p.corrupt, &t, int64(min(s.Corrupt, math.MaxInt64)), s.Received, s.Received)
+}
+
+// overNodes returns a text about the nodes on the way of the last probes that came, "" where it is not known.
+func overNodes(hops []inference.HopKey) string {
+	if len(hops) == 0 {
+		return ""
+	}
+	text := ", over node"
+	if len(hops) > 1 {
+		text += "s"
+	}
+	for i, h := range hops {
+		if i > 0 {
+			text += ","
+		}
+		text += fmt.Sprintf(" %d", h.Node)
+	}
+	return text
 }
 
 // onWays returns a text about the way on which probes were lost, as far as it is known; "" where it is not.

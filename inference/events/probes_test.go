@@ -132,3 +132,63 @@ func TestProbeCoverage(t *testing.T) {
 		t.Errorf("the delay of a path without answers is judged: %+v", c)
 	}
 }
+
+// planned is what two agents report of a path of a plan in a window. Nothing came yet if the sender is unheard.
+func planned(s inference.ProbeStats, path uint32, unheard bool) inference.ProbeStats {
+	from, to := decode.AddrFrom4([]byte{10, 0, 0, 1}), decode.AddrFrom4([]byte{10, 0, 0, 2})
+	if unheard {
+		from = decode.AddrFrom4([]byte{0, 0, 0, 0})
+	}
+	s.ProbeKey = inference.ProbeKey{From: from, To: to, Path: path, Epoch: 7}
+	s.Flow = decode.FlowKey{Src: from, Dst: to, SrcPort: 49152 + uint16(path), DstPort: 17769, Proto: 17, IPVersion: 4}
+	return s
+}
+
+// TestPlannedLoss holds that a path of a plan is accused of rounds that are known as lost, and of those that did not come
+// and were sent. What its agents do not agree on is unknown, and counted.
+func TestPlannedLoss(t *testing.T) {
+	for _, x := range []struct {
+		name    string
+		paths   []inference.ProbeStats
+		accused string // share in its finding, "" for none
+		unknown int
+	}{
+		{"nothing lost", []inference.ProbeStats{planned(inference.ProbeStats{Sent: 100, Received: 100}, 3, false)}, "", 0},
+		{"all lost", []inference.ProbeStats{planned(inference.ProbeStats{Sent: 100, Missed: 100}, 3, false)}, "100 %", 0},
+		{"nothing ever came", []inference.ProbeStats{planned(inference.ProbeStats{Missed: 100}, 3, true), planned(inference.ProbeStats{Sent: 100}, 3, false)},
+			"100 %", 0},
+		{"lost between others, without a sender's report", []inference.ProbeStats{planned(inference.ProbeStats{Received: 90, Missed: 10, Forward: 10}, 3, false)},
+			"10 %", 0},
+		{"to the own agent", []inference.ProbeStats{planned(inference.ProbeStats{Sent: 100, Received: 90, Missed: 10, Forward: 10}, 3, false)},
+			"10 %", 0},
+		{"the sender does not run", []inference.ProbeStats{planned(inference.ProbeStats{Missed: 100}, 3, false)}, "", 1},
+		{"the sender ran for a while", []inference.ProbeStats{planned(inference.ProbeStats{Sent: 60, Received: 60, Missed: 40}, 3, false)}, "", 1},
+		{"no sender is known", []inference.ProbeStats{planned(inference.ProbeStats{Missed: 100}, 3, true)}, "", 1},
+		{"no receiver reports", []inference.ProbeStats{planned(inference.ProbeStats{Sent: 100}, 3, false)}, "", 1},
+		{"of another path nothing ever came", []inference.ProbeStats{planned(inference.ProbeStats{Missed: 100}, 4, true), planned(inference.ProbeStats{Sent: 100, Received: 100}, 3, false)}, "", 1},
+		{"late ones", []inference.ProbeStats{planned(inference.ProbeStats{Sent: 100, Received: 100, Late: 5, Missed: 5}, 3, false)}, "", 0},
+		{"late ones of before", []inference.ProbeStats{planned(inference.ProbeStats{Sent: 100, Received: 105, Late: 5, Forward: -5}, 3, false)}, "", 0},
+	} {
+		d := New(DefaultConfig())
+		text := ""
+		for k := range int64(10) {
+			w := inference.Window{Start: k * 1e9, End: (k + 1) * 1e9, Probes: slices.Clone(x.paths)}
+			for _, f := range d.Step(&w) {
+				if f.Kind != inference.ProbeLoss {
+					t.Errorf("%s: %+v", x.name, f)
+				}
+				text = f.Text
+			}
+			c := d.Coverage()
+			if n := len(x.paths); c.PathsUnknown != x.unknown || c.PathsJudged != c.Paths || c.Paths > n || x.unknown > 0 != strings.Contains(c.Text(), "only one of two agents reported") {
+				t.Errorf("%s: %+v: %s", x.name, c, c.Text())
+			}
+		}
+		if (x.accused == "") != (text == "") || !strings.Contains(text, ", "+x.accused+", ") && text != "" {
+			t.Errorf("%s: %q, want %q", x.name, text, x.accused)
+		}
+		if text != "" && !strings.HasPrefix(text, "path 3 from 10.0.0.1 to 10.0.0.2 lost ") || text != "" && !strings.HasSuffix(text, "; the path is one of the plan of epoch 7") {
+			t.Errorf("%s: %q does not have the epoch", x.name, text)
+		}
+	}
+}

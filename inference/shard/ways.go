@@ -6,6 +6,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/window"
+	"github.com/hopscope/hopscope/sketches"
 )
 
 const (
@@ -43,6 +44,9 @@ type probeWay struct {
 	settled uint64                 // in this window: probes that came, and those that did not
 	lost    int64                  // of them, on their way out; less than 0 where losses of an earlier window are taken back
 	last    uint32                 // window
+
+	plan    inference.ProbeStats // of a path of a plan: counts of this window
+	arrived bool                 // a probe came in this epoch, so that the way of its flow is that of the path
 }
 
 // at returns the state of a flow, or nil if there is no place.
@@ -87,7 +91,11 @@ func (s *State) observeProbes(r *decode.Report, n *decode.ProbeCounts) {
 		return
 	}
 	s.cut.partial.AddProbes(r.NodeID, &r.Flow, n)
-	if w == nil {
+	switch {
+	case w == nil:
+		return
+	case inference.IsProbe(&r.Flow):
+		w.observePlanned(n)
 		return
 	}
 	if n.Epoch != w.epoch {
@@ -101,11 +109,44 @@ func (s *State) observeProbes(r *decode.Report, n *decode.ProbeCounts) {
 	}
 }
 
+// observePlanned counts a report about a path of a plan. Two agents report of one, and not of the same epoch at all times.
+func (w *probeWay) observePlanned(n *decode.ProbeCounts) {
+	if n.Epoch != w.epoch {
+		w.epoch, w.plan, w.arrived = n.Epoch, inference.ProbeStats{}, false
+	}
+	c := &w.plan
+	c.Sent, c.Received = c.Sent+uint64(n.Sent), c.Received+uint64(n.Received)
+	c.Missed, c.Late, c.Forward = c.Missed+uint64(n.Missed), c.Late+uint64(n.Late), c.Forward+int64(n.Forward)
+	w.arrived = w.arrived || n.Received > 0
+}
+
+// cutPlanned adds what was lost on a path of a plan. The way is that of the last probe that came.
+func (s *State) cutPlanned(p *window.Partial, w *probeWay) {
+	w.plan.Flow = w.key.flow
+	lost, _ := w.plan.Settled()
+	arrived := w.plan.InTime()
+	w.plan = inference.ProbeStats{}
+	slot := s.flows.Get(tableHash(s.key.Flow(&w.key.flow)), &w.key.flow)
+	if !w.arrived || arrived == 0 && lost <= 0 || slot == sketches.NoSlot {
+		return
+	}
+	e := s.flows.At(slot)
+	if e.Value.flags&partial != 0 || e.Value.hops == 0 {
+		return
+	}
+	s.path = s.hopKeys(s.path[:0], &e.Value)
+	p.AddLoss(&inference.FlowLoss{Flow: w.key.flow, Packets: arrived + uint64(max(lost, 0)), Lost: uint64(max(lost, 0)), Path: s.path})
+}
+
 // cutWays adds what was lost of probes until the end of the window. Of an unknown way the path is the agent alone.
 func (s *State) cutWays(p *window.Partial) {
 	x := &s.ways
 	for i := range x.list {
 		w := &x.list[i]
+		if inference.IsProbe(&w.key.flow) {
+			s.cutPlanned(p, w)
+			continue
+		}
 		if w.settled == 0 && w.lost <= 0 {
 			continue
 		}

@@ -93,3 +93,47 @@ func TestWaysBound(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestPlannedLosses holds that the losses of a path of a plan have the hops of its probes, once one came in the epoch. Only
+// rounds that are known as lost count.
+func TestPlannedLosses(t *testing.T) {
+	s := New(testConfig(), 1)
+	came := probeOf(5, 1)
+	counts := func(p decode.ProbeCounts) *decode.Report {
+		r := probeOf(5, 1)
+		r.Kind, r.NodeID, r.Hops, p.Path = decode.KindProbes, 9, nil, 17
+		*r.AddProbes() = p
+		return r
+	}
+	hops := []inference.HopKey{{Node: 1, EgressIf: 5}, {Node: 2, EgressIf: 1}}
+	for i, step := range []struct {
+		what    string
+		reports []*decode.Report
+		want    *inference.FlowLoss
+	}{
+		{"nothing came", []*decode.Report{counts(decode.ProbeCounts{Epoch: 1, Sent: 10}), counts(decode.ProbeCounts{Epoch: 1, Missed: 10})}, nil},
+		{"all come", []*decode.Report{came, counts(decode.ProbeCounts{Epoch: 1, Sent: 10}), counts(decode.ProbeCounts{Epoch: 1, Received: 10})}, &inference.FlowLoss{Packets: 10, Path: hops}},
+		{"some are lost", []*decode.Report{counts(decode.ProbeCounts{Epoch: 1, Received: 7, Missed: 3, Forward: 3})}, &inference.FlowLoss{Packets: 10, Lost: 3, Path: hops}},
+		{"all are lost", []*decode.Report{counts(decode.ProbeCounts{Epoch: 1, Missed: 12}), counts(decode.ProbeCounts{Epoch: 1, Sent: 10})}, &inference.FlowLoss{Packets: 10, Lost: 10, Path: hops}},
+		{"none was sent", []*decode.Report{counts(decode.ProbeCounts{Epoch: 1, Missed: 10})}, nil},
+		{"another epoch", []*decode.Report{counts(decode.ProbeCounts{Epoch: 2, Missed: 10}), counts(decode.ProbeCounts{Epoch: 2, Sent: 10})}, nil},
+		{"of two epochs", []*decode.Report{counts(decode.ProbeCounts{Epoch: 2, Missed: 10}), counts(decode.ProbeCounts{Epoch: 3, Sent: 10})}, nil},
+	} {
+		s.Update(step.reports)
+		w := cutLosses(s, int64(i+1))
+		if step.want == nil && len(w.Losses) == 0 {
+			continue
+		}
+		if step.want != nil {
+			step.want.Flow = came.Flow
+		}
+		if step.want == nil || !reflect.DeepEqual(w.Losses, []inference.FlowLoss{*step.want}) {
+			t.Errorf("%s:\n%+v, want\n%+v", step.what, w.Losses, step.want)
+		}
+	}
+	list := []*decode.Report{counts(decode.ProbeCounts{Epoch: 3, Received: 1})}
+	s.Update(list)
+	if n := testing.AllocsPerRun(100, func() { s.Update(list) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -243,8 +243,8 @@ func TestFlippedOnTheLine(t *testing.T) {
 	}
 }
 
-// TestMissingReports: the collector learns of every missing round by a drop report with the flow of its probe. This
-// holds for probes of the agent, and for those of another agent that never came.
+// TestMissingReports: the collector learns of every missing round by a drop report with the flow of its probe, and by the
+// counts of its path. This holds for probes of the agent, and for those of another agent that never came.
 func TestMissingReports(t *testing.T) {
 	namespace(t)
 	cfg, collector := testConfig(t)
@@ -262,7 +262,12 @@ func TestMissingReports(t *testing.T) {
 	dec := demux.New(profileOf(t, "auto"))
 	drops, buf := map[string]map[uint16]int64{}, make([]byte, 9216)
 	all := int64(0)
-	for len(drops) < 2 || len(drops[a.ends.From.String()]) < 2 || all < 300 {
+	type path struct {
+		from   string
+		number uint32
+	}
+	missed := map[path]uint32{}
+	for len(drops) < 2 || len(drops[a.ends.From.String()]) < 2 || all < 300 || len(missed) < 3 {
 		n, err := collector.Read(buf)
 		if err != nil {
 			t.Fatal(err)
@@ -270,6 +275,13 @@ func TestMissingReports(t *testing.T) {
 		var b decode.Batch
 		dec.Datagram(&b, decode.AddrFrom(netip.MustParseAddr("127.0.0.1")), buf[:n], 0)
 		for _, r := range b.Reports {
+			if c := r.AddProbes(); r.Kind == decode.KindProbes {
+				missed[path{r.Flow.Src.String(), c.Path}] += c.Missed
+				if own := r.Flow.Src == decode.AddrFrom(a.ends.From); c.Epoch != p.Epoch || c.Received+c.Late != 0 || r.Flow.DstPort != probe.OriginalPort || own != (c.Sent > 0) || own != (c.Forward > 0) {
+					t.Errorf("%v: %+v", r.Flow, c)
+				}
+				continue
+			}
 			if err := r.Error(); err != nil || r.Kind != decode.KindDrop || r.DropReason != probe.DropMissing || r.NodeID != cfg.reportedNode() || r.NodeID < agentNodes || r.Flow.DstPort != probe.OriginalPort && r.Flow.DstPort != probe.INTPort {
 				t.Fatalf("%v: %+v", err, r)
 			}
@@ -282,6 +294,10 @@ func TestMissingReports(t *testing.T) {
 		}
 	}
 	stop()
+	own := a.ends.From.String()
+	if len(missed) != 3 || missed[path{own, 1}] == 0 || missed[path{own, 2}] == 0 || missed[path{"0.0.0.0", 3}] == 0 {
+		t.Errorf("missed of paths: %v", missed)
+	}
 	if lost := a.Stats().Lost; len(drops["0.0.0.0"]) != 1 || all > lost {
 		t.Errorf("%d reports, %d lost: %v", all, lost, drops)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/p4/probe"
 )
 
@@ -197,6 +198,15 @@ func (r *receiver) turn() {
 	a.loss.Store(&l)
 	r.track.Report(a.ends.Mark, func(k probe.TrackKey, packet []byte) { a.collector(k).Missing(packet) })
 	r.track.ReportUnsent(&a.ends, func(k probe.TrackKey, packet []byte) { a.collector(k).Unsent(packet) })
+	r.track.Outcomes(&a.ends, func(k probe.TrackKey, packet []byte, c *decode.ProbeCounts) {
+		if k != (probe.TrackKey{}) {
+			a.collector(k).Counts(packet, c)
+			return
+		}
+		for _, g := range a.out { // the sender reports to one of them
+			g.Counts(packet, c)
+		}
+	})
 	for _, g := range a.out {
 		g.Flush()
 	}
@@ -257,7 +267,8 @@ func (r *receiver) receive(frame []byte, at int64) {
 		c.limited.Add(1)
 	}
 	if x.Sent > 0 && at > 0 {
-		c.transit.Add(time.Duration(at - x.Sent))
+		x.Delay = at - x.Sent
+		c.transit.Add(time.Duration(x.Delay))
 	}
 	s := r.track.See(&x)
 	for _, n := range [...]struct {

@@ -57,6 +57,7 @@ var metrics = []metric{
 	countOf("shared_node_id_total", "Probes that passed a switch with the agent's own node id.", func(s *Stats) uint64 { return s.SharedID }),
 	gaugeOf("awaited_probes", "Probes of the plan that are to come to this agent.", func(_ *Stats, x *Status) float64 { return float64(x.Loss.Awaited) }),
 	gaugeOf("silent_probes", "Of these, those whose last two rounds did not come, or more.", func(_ *Stats, x *Status) float64 { return float64(x.Loss.Silent) }),
+	gaugeOf("unidentified_probes", "Of the awaited ones, those that cannot be distinguished from another one, so that their paths are not reported.", func(_ *Stats, x *Status) float64 { return float64(x.Loss.Unsure) }),
 	gaugeOf("line_up", "1 while the agent's own interface is up, 0 while it is down.", func(_ *Stats, x *Status) float64 {
 		if x.Down {
 			return 0

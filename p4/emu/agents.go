@@ -3,6 +3,7 @@ package emu
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
@@ -50,6 +51,8 @@ type prober struct {
 
 	life       uint64       // times that it was started
 	track      *probe.Track // of arrivals
+	paths      *probe.Track // of arrivals of the plan
+	look, turn int64        // virtual times of the next look at these, and of the next report about them
 	spoiled    uint64       // frames that came and are no probes
 	unfollowed uint64
 	parser     *probe.Parser
@@ -81,7 +84,7 @@ func (n *Network) buildAgents() error {
 			a.limits = d.Limits()
 		}
 		a.limits.Name = c.Switch
-		a.track = probe.NewTrack(a.limits.Probes)
+		a.track, a.paths = probe.NewTrack(a.limits.Probes), probe.NewTrack(a.limits.Probes)
 		from := netip.AddrFrom4(n.hosts[h].v4)
 		a.ends = probe.Ends{ToMAC: mac(macSwitch, at), FromMAC: mac(macHost, int(h)), From: from, To: from, Mark: mark}
 		a.timer = n.timer(timerAgent, k)
@@ -123,20 +126,7 @@ func (n *Network) AgentHost(node int) (iface int, address netip.Addr) {
 
 // agentNamed returns an agent's index, or -1.
 func (n *Network) agentNamed(name string) int {
-	for k, a := range n.agents {
-		if a.name == name {
-			return k
-		}
-	}
-	return -1
-}
-
-// agentStats returns the counters of an agent.
-func (n *Network) agentStats(name string) (s agentStats, ok bool) {
-	if k := n.agentNamed(name); k >= 0 {
-		return n.agents[k].stats, true
-	}
-	return s, false
+	return slices.IndexFunc(n.agents, func(a *prober) bool { return a.name == name })
 }
 
 // AgentPlan is the plan in force at an agent, nil for none.
@@ -160,7 +150,7 @@ func (n *Network) StopAgent(name string) {
 func (n *Network) StartAgent(name string) {
 	if k := n.agentNamed(name); k >= 0 {
 		a := n.agents[k]
-		a.stopped, a.track, a.spoiled, a.unfollowed = false, probe.NewTrack(a.limits.Probes), 0, 0
+		a.stopped, a.track, a.paths, a.spoiled, a.unfollowed = false, probe.NewTrack(a.limits.Probes), probe.NewTrack(a.limits.Probes), 0, 0
 		a.life++
 	}
 }
@@ -175,7 +165,7 @@ func (n *Network) AgentRounds(name string) (r probe.Rounds, life uint64, ok bool
 	a := n.agents[k]
 	r = probe.Rounds{Address: a.ends.From, Received: a.track.Received(), Spoiled: a.spoiled, Unfollowed: a.unfollowed}
 	if a.plan != nil {
-		r.Epoch, r.Sent = a.plan.Epoch, a.work.Rounds()
+		r.Epoch, r.Sent = a.plan.Epoch, a.work.SentRounds()
 	}
 	return r, a.life, true
 }
@@ -195,7 +185,26 @@ func (n *Network) adopt(a *prober, p *probe.Plan) error {
 	a.plan, a.numbers, a.work = p, numbers, w
 	a.table = probe.NewTimetable(w.Slots, n.epoch+n.now)
 	n.awaitAgent(a)
+	a.paths.Tick(n.now)
+	a.paths.Expect(probe.NewExpectations(p, a.name, a.ends.From.As4(), w))
+	a.look, a.turn = n.now, n.now+int64(probe.Grace)
+	n.reportPaths(a)
 	return nil
+}
+
+// reportPaths reports once in a [probe.Grace] what became of the probes of a plan, as "hopscope agent" does.
+func (n *Network) reportPaths(a *prober) {
+	if a.plan == nil || n.now < a.look {
+		return
+	}
+	a.look = n.now + int64(probe.Grace)/4
+	n.events.Add(a.look, a.timer)
+	if a.paths.Tick(n.now); n.now >= a.turn {
+		a.turn += int64(probe.Grace)
+		a.paths.Turn()
+		a.paths.Outcomes(&a.ends, func(_ probe.TrackKey, b []byte, c *decode.ProbeCounts) { a.reports.Counts(b, c) })
+		a.reports.Flush()
+	}
 }
 
 // awaitAgent sets the event of the next probe of an agent.
@@ -209,7 +218,7 @@ func (n *Network) awaitAgent(a *prober) {
 
 // agentSends lets an agent send what is due.
 func (n *Network) agentSends(a *prober) {
-	if n.now != a.next {
+	if n.reportPaths(a); n.now != a.next {
 		return // the event of a plan before
 	}
 	now := n.epoch + n.now
@@ -221,6 +230,7 @@ func (n *Network) agentSends(a *prober) {
 		k, _, over := a.table.Pop(now)
 		a.stats.skipped += over
 		n.sendWide(a, &a.work.Templates[k], now)
+		a.work.Next[k].Store(a.work.Templates[k].Seq)
 	}
 	n.awaitAgent(a)
 }
@@ -318,6 +328,9 @@ func (n *Network) receiveWide(p *packet) bool {
 	if !a.track.Add(&x) {
 		a.unfollowed++
 	}
+	x.Delay = n.epoch + n.now - x.Sent
+	a.paths.Tick(n.now)
+	a.paths.See(&x)
 	if a.plan != nil && int32(x.Epoch-a.plan.Epoch) < 0 {
 		a.stats.oldEpoch++
 	}

@@ -44,3 +44,11 @@ func (n *Network) CoverPlan(epoch uint32, dialect probe.Dialect, interval time.D
 	}
 	return plan, c, nil
 }
+
+// agentStats returns the counters of an agent.
+func (n *Network) agentStats(name string) (s agentStats, ok bool) {
+	if k := n.agentNamed(name); k >= 0 {
+		return n.agents[k].stats, true
+	}
+	return s, false
+}

@@ -24,6 +24,9 @@ type Expectations struct {
 	unplanned int   // probes that are followed, and that the plan does not have
 
 	unsent []uint32 // by template: rounds refused by the card that were reported to collectors
+
+	outbound []outbound
+	reported int64 // when outcomes were reported last, ns by the clock of the track
 }
 
 // expected is a probe of the plan that comes to the agent.
@@ -48,11 +51,20 @@ type expected struct {
 	failed    uint32 // of an own one: rounds that the card did not take or that were left out, at the last turn
 	unsent    int64  // of these, those since the last arrival
 	arrivedAt int64  // when that was, as state.ran
+
+	path    uint32 // number of its path at collectors
+	ports   uint32 // of its route
+	shared  bool   // another one that comes has the same number of its path
+	unsure  bool   // a probe that came may be this one or another one of the plan
+	bound   bool   // it is sure that the probe of state is this one
+	outcome outcome
 }
 
 // NewExpectations finds the probes of a plan that come to the agent of a name, which has an address and sends its own by w.
 func NewExpectations(p *Plan, name string, source [4]byte, w *Work) *Expectations {
 	x := &Expectations{Epoch: p.Epoch, Latest: p.Epoch, plan: p, work: w, to: source, own: map[TrackKey]*expected{}, unsent: make([]uint32, len(w.Templates))}
+	paths := pathNumbers(p)
+	x.outbound = outbounds(w, name, paths)
 	templates := make(map[int]int, len(w.Templates))
 	for k := range w.Templates {
 		templates[w.Templates[k].Probe] = k
@@ -62,7 +74,7 @@ func NewExpectations(p *Plan, name string, source [4]byte, w *Work) *Expectation
 		if q.Collector != name && !(q.Collector == "" && q.Agent == name && !q.To.IsValid()) {
 			continue
 		}
-		e := expected{id: q.ID, probe: k, interval: int64(q.Interval), phase: int64(q.Phase), hops: len(q.Route), own: q.Agent == name}
+		e := expected{id: q.ID, probe: k, interval: int64(q.Interval), phase: int64(q.Phase), hops: len(q.Route), own: q.Agent == name, path: paths[k], ports: portsOf(q.Route, func(port *int) int { return *port })}
 		if e.own {
 			e.template = templates[k]
 			e.key = TrackKey{source, w.Templates[e.template].Number}
@@ -70,10 +82,16 @@ func NewExpectations(p *Plan, name string, source [4]byte, w *Work) *Expectation
 		x.longest = max(x.longest, e.interval)
 		x.list = append(x.list, e)
 	}
+	first := make(map[uint32]*expected, len(x.list))
 	for k := range x.list {
-		if e := &x.list[k]; e.own {
+		e := &x.list[k]
+		if e.own {
 			x.own[e.key] = e
 		}
+		if o := first[e.path]; o != nil {
+			o.shared, e.shared = true, true
+		}
+		first[e.path] = e
 	}
 	return x
 }
@@ -98,7 +116,10 @@ func (t *Track) Expect(p *Expectations) {
 	for _, x := range t.last {
 		x.due = nil
 	}
-	t.Plan = p
+	t.Plan, p.reported = p, t.now
+	for k := range p.outbound {
+		p.outbound[k].since = t.now
+	}
 	for k := range p.list {
 		e := &p.list[k]
 		e.since, e.ran = t.now, t.ran
@@ -106,7 +127,7 @@ func (t *Track) Expect(p *Expectations) {
 		if o == nil || o.own != e.own || e.own && o.key != e.key {
 			continue
 		}
-		e.ran, e.silent, e.state, e.key = o.ran, o.silent, o.state, o.key
+		e.ran, e.silent, e.state, e.key, e.unsure, e.bound = o.ran, o.silent, o.state, o.key, o.unsure, o.bound
 		e.unsent, e.arrivedAt = o.unsent, o.arrivedAt
 		if e.state != nil {
 			e.state.due = e
@@ -124,27 +145,94 @@ func (t *Track) Expect(p *Expectations) {
 }
 
 // match returns the place of a probe of another agent that arrives for the first time, or nil. Its sender chooses its
-// number, so match compares its length and the time of its start. Candidates are probes that never arrived, or not for
-// long.
-func (t *Track) match(a *Arrival) (best *expected) {
-	off := int64(math.MaxInt64)
+// number, so match compares its length, its ports and the time of its start. Candidates are probes that never arrived, or not for
+// long. It is sure that best is the probe if the arrival is by the plan, of its length and ports, and at the time of no
+// other probe. If the second best is not much worse, it is not sure which of the two the probe is.
+func (t *Track) match(a *Arrival) (best *expected, sure bool) {
+	var second *expected
+	off, next, taken := int64(math.MaxInt64), int64(math.MaxInt64), int64(math.MaxInt64)
 	for k := range t.Plan.list {
 		e := &t.Plan.list[k]
-		if e.own || e.state != nil && t.scheduled(e) < 3 {
+		if e.own {
 			continue
 		}
 		d := (a.Sent - e.phase) % e.interval
 		if d < 0 {
 			d += e.interval
 		}
-		if d = min(d, e.interval-d); a.Hops != e.hops {
+		d = min(d, e.interval-d)
+		like := e.like(a)
+		if !like {
 			d += int64(maxInterval)
 		}
-		if d < off {
-			best, off = e, d
+		switch {
+		case e.state != nil && (t.scheduled(e) < 3 || e.bound && !like):
+			taken = min(taken, d)
+		case d < off:
+			best, second, off, next = e, best, d, off
+		case d < next:
+			second, next = e, d
 		}
 	}
-	return best
+	if best == nil || a.Epoch != t.Plan.Epoch || !best.like(a) {
+		return best, false
+	}
+	if second != nil && next/4 <= off {
+		best.unsure, second.unsure = true, true
+	}
+	return best, taken > off
+}
+
+// known reports whether it is known what comes of a probe.
+func (e *expected) known() bool { return e.own || !e.unsure && (e.state == nil || e.bound) }
+
+// like reports whether an arrival has the length and the ports of a probe.
+func (e *expected) like(a *Arrival) bool {
+	return a.Hops == e.hops && (a.Ports == 0 || a.Ports == e.ports)
+}
+
+// assign gives an arrival of another agent's probe its place in the plan, if it has one. It counts the rounds before.
+func (t *Track) assign(k TrackKey, a *Arrival) (e *expected) {
+	e, sure := t.match(a)
+	if e == nil {
+		return nil
+	}
+	if e.state != nil { // of which nothing came for long
+		t.over(e.state)
+		delete(t.last, e.key)
+	} else {
+		e.gaps += max(0, min(int64(a.Seq), (t.now-e.since)/e.interval)-e.counted)
+	}
+	e.key, e.bound, e.counted = k, sure, 0
+	return e
+}
+
+// reassign gives a followed probe its place anew, if it is not sure that it has the right one: that of another plan may
+// be another probe's.
+func (t *Track) reassign(k TrackKey, x *trackState, a *Arrival) {
+	old := x.due
+	if t.Plan == nil || a.Epoch != t.Plan.Epoch || t.now-x.tried < int64(Grace) || old != nil && (old.own || old.bound) || old == nil && t.Plan.own[k] != nil {
+		return
+	}
+	x.tried = t.now
+	if old != nil {
+		old.state, old.key, old.ran, old.counted = nil, TrackKey{}, t.ran, 0
+		t.Plan.unplanned++
+	}
+	x.due = t.assign(k, a)
+	if e := x.due; e != nil {
+		e.state = x
+		t.Plan.unplanned--
+	}
+}
+
+// portsOf returns a number that stands for the ports of hops, which is not 0.
+func portsOf[T any](hops []T, port func(*T) int) uint32 {
+	n := uint32(1)
+	for k := range hops {
+		n = n*16777619 ^ uint32(port(&hops[k])) // FNV
+	}
+	return max(n, 1)
 }
 
 // scheduled is how many rounds of a probe the schedule had since the last one came, without those that may be under way.
@@ -197,6 +285,7 @@ type Loss struct {
 	Lost    int64 // rounds that did not come; one that comes late is taken off again
 	Awaited int   // probes of the plan that come here
 	Silent  int   // of these, those of which the last two rounds did not come, or more
+	Unsure  int   // of these, those that cannot be distinguished from another one
 	First   string
 	rounds  int64 // of the silent ones, since their last one
 }
@@ -218,6 +307,9 @@ func (t *Track) Turn() (l Loss) {
 			e := &p.list[k]
 			if e.own {
 				e.late, e.sent = e.sent, p.work.Next[e.template].Load()
+			}
+			if !e.known() {
+				l.Unsure++
 			}
 			e.missing = t.missed(e)
 			total += e.gaps + e.missing

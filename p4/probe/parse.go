@@ -45,7 +45,10 @@ type Arrival struct {
 	Epoch  uint32
 	Seq    uint32
 	Sent   int64 // ns since 1970, by the sender's clock
+	Delay  int64 // time of receipt less Sent, ns; 0 where it is not known, and for the caller of Parse to set
 	Hops   int
+	// Ports stands for the ports by which it left its switches, as [portsOf] a route; 0 where one did not report its own.
+	Ports uint32
 	// Transit is the time that it spent in all switches together, in ns; 0 where it is not known.
 	Transit uint64
 	Flags   decode.Flags // HopLimit and MTU: a switch added nothing, and why
@@ -110,6 +113,10 @@ func (ps *Parser) Parse(a *Arrival, frame []byte) Reason {
 	copy(a.Source[:], frame[p.L3+12:])
 	a.Unchecked = binary.BigEndian.Uint16(frame[p.L4+6:]) == 0 && (ps.Keys == nil || len(b) != SignedLen)
 	a.Hops, a.Flags, a.Packet = len(r.Hops), r.Flags&(decode.HopLimit|decode.MTU), frame[p.L3:p.End]
+	a.Ports = portsOf(r.Hops, func(h *decode.Hop) int { return int(h.EgressIf) })
+	if slices.ContainsFunc(r.Hops, func(h decode.Hop) bool { return h.Has&decode.HopEgressIf == 0 }) {
+		a.Ports = 0
+	}
 	if a.Flags == 0 {
 		a.Transit = transit(r.Hops)
 	}

@@ -54,6 +54,9 @@ type trackState struct {
 	corrupt         uint32 // of received, those whose frame was changed on its way
 	marred          uint64 // the bits of these in window
 
+	twice, reordered uint32 // arrivals of rounds that came before, and of rounds behind later ones
+
+	tried      int64     // when its place in the plan was looked for last
 	heard, ran int64     // when the latest came, by both clocks of the track
 	due        *expected // nil for a probe that no plan has
 	odd        *odd      // the last arrival, where it does not follow from those before
@@ -69,7 +72,7 @@ type odd struct {
 
 // begin is the first arrival of a probe, or one with which it begins anew.
 func (x *trackState) begin(a *Arrival) {
-	*x = trackState{epoch: a.Epoch, seq: a.Seq, window: 1, sent: a.Sent, first: a.Seq, begun: x.begun + 1, heard: x.heard, ran: x.ran, due: x.due}
+	*x = trackState{epoch: a.Epoch, seq: a.Seq, window: 1, sent: a.Sent, first: a.Seq, begun: x.begun + 1, heard: x.heard, ran: x.ran, due: x.due, tried: x.tried}
 	x.arrived(a)
 }
 
@@ -93,11 +96,22 @@ type seen struct {
 
 // See follows a probe that came.
 func (t *Track) See(a *Arrival) (s seen) {
+	s = t.see(a)
+	if a.Delay > 0 && t.Plan != nil && a.Epoch == t.Plan.Epoch && !s.Twice && !s.Odd {
+		if e := t.Plan.own[TrackKey{a.Source, a.Number}]; e != nil {
+			e.outcome.addDelay(a.Delay)
+		}
+	}
+	return s
+}
+
+func (t *Track) see(a *Arrival) (s seen) {
 	k := TrackKey{a.Source, a.Number}
 	x, ok := t.last[k]
 	if !ok {
 		return t.welcome(k, a)
 	}
+	t.reassign(k, x, a)
 	switch t.fits(x, a) {
 	case before:
 		return s
@@ -238,9 +252,11 @@ func (t *Track) count(x *trackState, a *Arrival) (s seen) {
 		t.young++
 	case x.window&(1<<-d) != 0:
 		s.Twice = true
+		x.twice++
 	case later(a.Seq, x.first): // one from before the first was never taken for lost
 		x.window |= 1 << -d
 		x.arrived(a)
+		x.reordered++
 		s.lost = -1
 		t.gap(x, -1)
 	}
@@ -321,7 +337,7 @@ func (t *Track) welcome(k TrackKey, a *Arrival) (s seen) {
 	case e != nil && !t.Plan.sentSoFar(e, a):
 		return seen{Odd: true}
 	case e == nil:
-		e = t.match(a)
+		e = t.assign(k, a)
 	}
 	if e == nil {
 		s.Unplanned = true
@@ -331,16 +347,15 @@ func (t *Track) welcome(k TrackKey, a *Arrival) (s seen) {
 		}
 		return s
 	}
-	if e.state != nil { // of which nothing came for long
-		t.over(e.state)
-		delete(t.last, e.key)
-	} else if e.own {
-		e.gaps += int64(a.Seq)
-	} else {
-		e.gaps += max(0, min(int64(a.Seq), (t.now-e.since)/e.interval)-e.counted)
+	if e.own {
+		if e.state != nil {
+			delete(t.last, e.key)
+		} else {
+			e.gaps += int64(a.Seq)
+		}
+		e.key, e.counted = k, 0
 	}
-	e.key, e.state = k, t.place(k, a, e)
-	e.counted = 0
+	e.state = t.place(k, a, e)
 	return s
 }
 

@@ -35,14 +35,6 @@ type Work struct {
 	Next, Failed, Skipped []atomic.Uint32
 }
 
-// Rounds returns those of the probes of a work whose templates are not in use at the moment.
-func (w *Work) Rounds() []SentRounds {
-	for k := range w.Templates {
-		w.Next[k].Store(w.Templates[k].Seq)
-	}
-	return w.SentRounds()
-}
-
 // NewWork builds the frames of the probes that the agent of a name sends. The argument numbers holds the numbers of its
 // probes in the plan before, by id. A probe that stays keeps its number, and so its flow. No other probe gets a number
 // of that plan, so that late frames of removed probes are not mistaken. It returns the numbers of this plan.

@@ -1,0 +1,229 @@
+package probe
+
+import (
+	"hash/crc32"
+	"math"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/packet"
+)
+
+// Outcomes of the paths of a plan, as agents report them to collectors. Of a probe that returns to its agent, that agent
+// knows all. Of another one each agent reports what it knows, under the same path:
+//
+//   - The sender reports the rounds that its card took, at once. It leaves out those of the first [settling] of a plan, and
+//     as many after rounds that it did not send.
+//   - The receiver reports what came, [lag] turns later, so that a round is reported as sent before it is as received. It
+//     reports the rounds lost between others, which are certain, as lost forward too. Rounds that are due by the schedule
+//     and did not come are missed. Whether they were sent is up to the sender's report.
+//
+// So a collector that takes no more missed rounds for lost than were sent and not received in the same time accuses no
+// path when an agent begins, pauses, ends, or adopts a plan before the others. A sender of which nothing came yet has the address
+// 0.0.0.0; its path is only reported if no other one that comes has the same number. Delays are those of one clock, and so of probes that return to their agent.
+
+// settling and two intervals are the time from the adoption of a plan, or from a pause, for which rounds are not reported
+// as sent. It is longer than the rounds of the pause may wait for their receiver's report.
+const settling = 6 * int64(Grace)
+
+// lag is the number of turns that a receiver's report waits.
+const lag = 2
+
+// pathHashed marks numbers of paths that are hashes of ids.
+const pathHashed = 1 << 31
+
+// pathNumbers returns a number for each probe of a plan, by which sender and receiver name its path. It is the decimal
+// number at the end of the id. It is a hash of the id if that is not below 65536, or another probe between the same
+// agents has the same.
+func pathNumbers(p *Plan) []uint32 {
+	type name struct {
+		from, to string
+		number   uint32
+	}
+	list, seen := make([]uint32, len(p.Probes)), make(map[name]int, len(p.Probes))
+	names := make([]name, len(p.Probes))
+	for k := range p.Probes {
+		x := &p.Probes[k]
+		n, err := strconv.ParseUint(x.ID[len(strings.TrimRight(x.ID, "0123456789")):], 10, 16)
+		if err != nil {
+			n = math.MaxUint32
+		}
+		list[k], names[k] = uint32(n), name{x.Agent, x.Collector, uint32(n)}
+		seen[names[k]]++
+	}
+	for k := range list {
+		if list[k] == math.MaxUint32 || seen[names[k]] > 1 {
+			list[k] = pathHashed | crc32.Checksum([]byte(p.Probes[k].ID), castagnoli)
+		}
+	}
+	return list
+}
+
+// outcome is what is reported of an expected probe.
+type outcome struct {
+	of    *trackState // of the state, and of its beginning, are the counts below
+	begun uint32
+
+	received, twice, corrupt, reordered uint32
+	sent                                uint32 // of an own one
+	lost, missed                        int64  // between rounds that came, and behind them
+
+	delays []decode.DelayCount // of an own one, since the last turn, in ascending order
+	wait   [lag]decode.ProbeCounts
+}
+
+// outbound is a probe that the agent sends to another one.
+type outbound struct {
+	template int
+	path     uint32
+	sent     uint32 // rounds that are reported
+	unsent   uint32 // rounds that were not sent
+	since    int64  // when it began, or a pause ended, ns by the clock of the track
+}
+
+// outbounds are the probes of a work that come to other agents than that of a name.
+func outbounds(w *Work, name string, paths []uint32) (list []outbound) {
+	for k := range w.Templates {
+		x := &w.Plan.Probes[w.Templates[k].Probe]
+		if x.Collector != name && (x.Collector != "" || x.To.IsValid()) {
+			list = append(list, outbound{template: k, path: paths[w.Templates[k].Probe]})
+		}
+	}
+	return list
+}
+
+// Outcomes calls each with the probe of a path, the beginning of its packets, and what became of it since the last call.
+// The source is 0.0.0.0 where the sender is not known. Call it after [Track.Turn]. The counts are valid for the duration
+// of the call.
+func (t *Track) Outcomes(ends *Ends, each func(k TrackKey, packet []byte, c *decode.ProbeCounts)) {
+	p := t.Plan
+	if p == nil {
+		return
+	}
+	paused := t.now-p.reported > 2*int64(Grace) // so is the sender, maybe
+	p.reported = t.now
+	for k := range p.outbound {
+		o := &p.outbound[k]
+		x, next := &p.work.Templates[o.template], p.work.Next[o.template].Load()
+		if unsent := p.work.Failed[o.template].Load() + p.work.Skipped[o.template].Load(); paused || unsent != o.unsent {
+			o.since, o.unsent = t.now, unsent
+		}
+		c := decode.ProbeCounts{Path: o.path, Epoch: p.Epoch, Sent: next - o.sent}
+		o.sent = next
+		q := &p.plan.Probes[x.Probe]
+		if t.now-o.since <= settling+2*int64(q.Interval) || c.Sent == 0 {
+			continue
+		}
+		to := ends.To
+		if q.To.IsValid() {
+			to = q.To.Unmap()
+		}
+		from := TrackKey{ends.From.As4(), x.Number}
+		each(from, from.head(to, ends.Mark), &c)
+	}
+	for k := range p.list {
+		e := &p.list[k]
+		c := t.outcome(e)
+		if !e.own {
+			c = e.outcome.later(c)
+		}
+		if unknown := e.shared && e.key.Source == [4]byte{}; unknown || !e.known() || c.Sent|c.Received|c.Missed|c.Late|c.Twice|c.Corrupt|c.Reordered|uint32(c.Forward) == 0 {
+			continue
+		}
+		c.Path, c.Epoch = e.path, p.Epoch
+		to := netip.AddrFrom4(p.to)
+		if q := p.plan.Probes[e.probe].To; q.IsValid() {
+			to = q.Unmap()
+		}
+		each(e.key, e.key.head(to, ends.Mark), &c)
+	}
+}
+
+// head is the beginning of a packet of a probe at its end, without telemetry. It has the flow of the probe.
+func (k TrackKey) head(to netip.Addr, mark uint8) []byte {
+	ip := packet.IPv4{TOS: mark << 2, TTL: ttl, Proto: packet.ProtoUDP, DontFragment: true, Src: k.Source, Dst: to.As4()}
+	b := packet.AppendIPv4(make([]byte, 0, packet.IPv4Len+packet.UDPLen), &ip, packet.UDPLen)
+	return packet.AppendUDP(b, FirstPort|uint16(k.Number)&(1<<portBits-1), OriginalPort, 0)
+}
+
+// outcome returns what became of an expected probe since the last call.
+func (t *Track) outcome(e *expected) (c decode.ProbeCounts) {
+	o, x := &e.outcome, e.state
+	if !e.own && x != nil && !e.bound {
+		return c // it may be another probe that came
+	}
+	if x != nil && x.epoch != t.Plan.Epoch {
+		x = nil // rounds of other plans have other paths
+	}
+	var lost int64 // between rounds that came
+	missed := t.missed(e)
+	if x != nil {
+		if o.of != x || o.begun != x.begun { // rounds before the first that came may have been sent by an agent that ended
+			first := o.of == nil
+			*o = outcome{of: x, begun: x.begun, sent: o.sent, lost: o.lost, missed: o.missed, delays: o.delays, wait: o.wait}
+			if !e.own {
+				o.lost, o.missed = 0, 0
+			}
+			if first { // what was missed by then came as another probe, maybe
+				o.wait = [lag]decode.ProbeCounts{}
+			}
+		}
+		c.Received, c.Corrupt = since(x.received-min(x.corrupt, x.received), &o.received), since(x.corrupt, &o.corrupt)
+		c.Twice, c.Reordered = since(x.twice, &o.twice), since(x.reordered, &o.reordered)
+		lost = int64(x.seq-x.first) + 1 - int64(x.received)
+	}
+	if e.own {
+		c.Sent = since(e.late, &o.sent)
+		if x != nil {
+			lost += int64(x.first)
+		}
+	}
+	more := lost + missed - o.lost - o.missed
+	c.Missed, c.Late = uint32(max(more, 0)), uint32(max(-more, 0))
+	c.Forward = int32(lost - o.lost)
+	if e.own {
+		c.Forward = int32(more)
+	}
+	o.lost, o.missed = lost, missed
+	c.Delays, o.delays = o.delays, nil
+	return c
+}
+
+// later returns the counts that have waited long enough, and lets others wait. Rounds that were missed are none if it
+// shows meanwhile that their sender paused.
+func (o *outcome) later(c decode.ProbeCounts) decode.ProbeCounts {
+	for k := range o.wait {
+		n := min(c.Late, o.wait[k].Missed)
+		c.Late -= n
+		o.wait[k].Missed -= n
+	}
+	due := o.wait[0]
+	copy(o.wait[:], o.wait[1:])
+	o.wait[lag-1] = c
+	return due
+}
+
+// since is how much a count grew. Where it shrank, so much of its next growth is not counted.
+func since(now uint32, was *uint32) uint32 {
+	n := now - *was
+	if int32(n) <= 0 {
+		return 0
+	}
+	*was = now
+	return n
+}
+
+// addDelay counts the delay of a round.
+func (o *outcome) addDelay(ns int64) {
+	code := decode.DelayCode(uint64(max(ns, 0)))
+	i, ok := slices.BinarySearchFunc(o.delays, code, func(d decode.DelayCount, code uint16) int { return int(d.Code) - int(code) })
+	if !ok {
+		o.delays = slices.Insert(o.delays, i, decode.DelayCount{Code: code})
+	}
+	if o.delays[i].Count < math.MaxUint16 {
+		o.delays[i].Count++
+	}
+}
