@@ -9,7 +9,7 @@ var into = Paper{
 		{Place: "Figure 2", What: "the example, concentrated: three flows of four", State: Drawing, Why: "the ways of its four flows are in the picture alone"},
 		{Place: "Figure 4", What: "the example, balanced: 16 items at most", State: Drawing, Why: "the ways of its four flows are in the picture alone"},
 		{Place: "Table 1", What: "symbols", State: Drawing, Why: "a list"},
-		{Place: "Section 3", What: "the models, equations 1 to 11", Test: "bench/papers TestOrchestrate", Note: "Their rows sum over all flows; here over those that pass the interface"},
+		{Place: "Section 3", What: "the models, equations 1 to 11", Test: "bench/papers TestOrchestrate", Note: "Rows are summed over the flows that pass the interface"},
 		{Place: "Lemma 1", What: "a verifier of Concentrate", Test: "planner/orchestrate TestCheck"},
 		{Place: "Lemma 2", What: "bin packing as Concentrate", Test: "planner/orchestrate/solve TestPlanPacking"},
 		{Place: "Lemma 3", What: "a verifier of Balance", Test: "planner/orchestrate TestCheck"},
@@ -20,7 +20,7 @@ var into = Paper{
 		{Place: "Figure 5", What: "the network of lemma 4", State: Drawing, Why: "a line of switches with all flows over it"},
 		{Place: "Algorithm 1", What: "Concentrate, CH", Test: "planner/orchestrate/solve TestPaperTwins"},
 		{Place: "Algorithm 2", What: "Balance, BH", Test: "planner/orchestrate/solve TestPaperTwins"},
-		{Place: "Figure 6", What: "times of GLPK for both models; feasible in 10 minutes 248 and 223 of 260, proven 28 and 174", State: Missing, Why: "the models are solved by HiGHS in tests of small instances alone, and no time is measured; our own search proves 232 of Concentrate and 260 of Balance (docs/plan-orchestrate.md)"},
+		{Place: "Figure 6", What: "times of GLPK for both models; feasible in 10 minutes 248 and 223 of 260, proven 28 and 174", State: Missing, Why: "HiGHS solves the models in tests of small instances alone, without times; our search proves 232 of Concentrate and 260 of Balance (docs/plan-orchestrate.md)"},
 		{Place: "Figure 7", What: "times of the heuristics, worst of 260 networks in ms", Values: []PaperValue{
 			{"CH", "under one second", 0, 1000, at("into-full", "section 5:", "CH", "worst ms")},
 			{"BH", "under one second", 0, 1000, at("into-full", "section 5:", "BH", "worst ms")}}},
@@ -28,7 +28,7 @@ var into = Paper{
 			{"mean, flows", "9.82", 8, 12, at("into-full", "section 5:", "CH", "mean gap")},
 			{"deviation", "7.93", 6, 10, at("into-full", "section 5:", "CH", "sd")},
 			{"most", "49", 35, 65, at("into-full", "section 5:", "CH", "most")}},
-			Why: "the bound is equation 12's, every flow with room for all that it passes; ours is that optimum where it is proven (in some 247 of 260 networks, as the last row of the table counts). A bound that is not the optimum leaves a larger gap, as GLPK's after ten minutes would; the text does not say which it took. That the heuristic is the same, figure 11 shows"},
+			Why: "ours is the optimum of equation 12 where proven (in some 247 of 260 networks). A bound below the optimum leaves a larger gap, as GLPK's after ten minutes would; the text does not name its bound. Figure 11 shows that the heuristic is the same"},
 		{Place: "Section 5.1", What: "CH, least gap", Values: []PaperValue{{"", "0", 0, 0, at("into-full", "section 5:", "CH", "least")}}},
 		{Place: "Section 5.1", What: "BH above its bound", Values: []PaperValue{
 			{"mean, items", "0.09", 0.03, 0.15, at("into-full", "section 5:", "BH", "mean gap")},
@@ -36,7 +36,7 @@ var into = Paper{
 			{"most", "5", 3, 8, at("into-full", "section 5:", "BH", "most")},
 			{"networks at the bound or optimal", "all of 260 but 5", 250, 258, at("into-full", "section 5:", "BH", "none")}}},
 		{Place: "Figure 8", What: "share of networks covered, in percent, by mean capacity", Values: []PaperValue{
-			{"CH, 5 items, all interfaces", "about 25, one figure for CH and the slightly better BH", 15, 40, at("into", "little capacity", "5 | CH (published)", "all covered")},
+			{"CH, 5 items, all interfaces", "about 25, for CH and the slightly better BH", 15, 40, at("into", "little capacity", "5 | CH (published)", "all covered")},
 			{"BH, 5 items, all interfaces", "about 25, as above", 15, 40, at("into", "little capacity", "5 | BH (published)", "all covered")},
 			{"CH, 5 items, 90 % of the interfaces", "about 80", 75, 92, at("into", "little capacity", "5 | CH (published)", "at least 90 %")},
 			{"BH, 5 items, 90 % of the interfaces", "about 80", 75, 92, at("into", "little capacity", "5 | BH (published)", "at least 90 %")},
@@ -45,7 +45,7 @@ var into = Paper{
 		{Place: "Figure 8", What: "CH and BH with 20 items, all interfaces, in percent", Values: []PaperValue{
 			{"CH", "100", 99, 100, at("into", "little capacity", "20 | CH (published)", "all covered")},
 			{"BH", "100", 99, 100, at("into", "little capacity", "20 | BH (published)", "all covered")}},
-			Why: "capacities are drawn with a deviation of 5, and with ours 2 % of the networks have no plan that covers all: our own leaves out the same 0.21 items in the mean, which is proven. All are covered at 35"},
+			Why: "with our draws (deviation 5), 2 % of the networks provably have no plan that covers all. All are covered at 35"},
 		{Place: "Figure 9", What: "mean load of a flow in use, items, at a mean capacity of 35", Values: []PaperValue{
 			{"BH", "about 7", 6.5, 7.5, at("into-full", "section 5:", "BH", "mean load")},
 			{"CH over BH", "higher", 1.5, inf, over(at("into-full", "section 5:", "CH", "mean load"), at("into-full", "section 5:", "BH", "mean load"))},

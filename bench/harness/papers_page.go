@@ -13,11 +13,10 @@ const head = `# Papers
 Each figure, table, algorithm, theorem and stated result of five texts, with ours beside it. ` + "`go test ./bench/harness -run TestPapersPage -update`" + ` writes the page from
 [bench/harness](../bench/harness/papers.go) and [bench/results](../bench/results). ` + "`make papers`" + ` measures what is not measured yet.
 
-Places are those of the texts. A published figure *can be* within its digits, the error of reading a curve from what the text says of it (the texts that we have lack the
-pictures), and the spread of its experiment. It is reproduced if ours lies in that range; other rows state the reason. Times are of other machines, so that only orders of size
-and shapes are compared. ` + "`go test ./PACKAGE -run '^TEST$'`" + ` runs a test.
+A published figure *can be* within its digits, the error of reading a curve from its description (our texts lack the pictures), and the spread of its experiment. It is reproduced if ours lies in that range;
+other rows state the reason. Times are of other machines, so that only orders of size and shapes are compared. ` + "`go test ./PACKAGE -run '^TEST$'`" + ` runs a test.
 
-How each paper was read: [cover](plan-cover.md#readings-of-the-papers), [orchestrate](plan-orchestrate.md#readings-of-the-paper), [attention](plan-attention.md#readings-of-the-paper),
+Readings: [cover](plan-cover.md#readings-of-the-papers), [orchestrate](plan-orchestrate.md#readings-of-the-paper), [attention](plan-attention.md#readings-of-the-paper),
 [delivery](plan-delivery.md#readings-of-the-paper), [PINT](pint.md).
 
 `
@@ -46,7 +45,8 @@ func PapersPage(read ResultFiles) (string, error) {
 	return head + sum.String() + body.String(), nil
 }
 
-// write writes the section of a text: the commands, the published figures and ours, and tables of the items without a figure.
+// write writes the section of a text: the commands, the published figures and ours, tables of the items without a figure, and the
+// places with nothing to measure.
 func (t *Paper) write(b *strings.Builder, read ResultFiles) (map[PaperState]int, error) {
 	fmt.Fprintf(b, "\n## %s\n\n%s\n", t.Name, t.Title)
 	runs := t.commands(read)
@@ -61,7 +61,9 @@ func (t *Paper) write(b *strings.Builder, read ResultFiles) (map[PaperState]int,
 	}
 	count := map[PaperState]int{}
 	var figures strings.Builder
-	tables := map[PaperState]*strings.Builder{Tested: {}, Missing: {}, Drawing: {}}
+	tables := map[PaperState]*strings.Builder{Tested: {}, Missing: {}}
+	places := map[string][]string{} // of items with nothing to measure, by the reason
+	var reasons []string
 	for k := range t.Items {
 		i := &t.Items[k]
 		state, ours, err := i.Judge(read)
@@ -75,6 +77,11 @@ func (t *Paper) write(b *strings.Builder, read ResultFiles) (map[PaperState]int,
 		case state == Tested:
 			pkg, name, _ := strings.Cut(i.Test, " ")
 			row(tables[state], i.Place, join(i.What, i.Note), fmt.Sprintf("`%s` `%s`", pkg, name))
+		case state == Drawing:
+			if places[i.Why] == nil {
+				reasons = append(reasons, i.Why)
+			}
+			places[i.Why] = append(places[i.Why], i.Place)
 		default:
 			row(tables[state], i.Place, i.What, join(i.Why, i.Note))
 		}
@@ -88,7 +95,12 @@ func (t *Paper) write(b *strings.Builder, read ResultFiles) (map[PaperState]int,
 	}
 	table(b, tables[Tested].String(), "place", "what", "held by the test")
 	table(b, tables[Missing].String(), "place", "what", "missing, since")
-	table(b, tables[Drawing].String(), "place", "what", "nothing to measure, since")
+	for k, why := range reasons {
+		reasons[k] = strings.Join(places[why], ", ") + " (" + why + ")"
+	}
+	if len(reasons) > 0 {
+		fmt.Fprintf(b, "\nNothing to measure: %s.\n", strings.Join(reasons, "; "))
+	}
 	return count, nil
 }
 

@@ -12,13 +12,13 @@ var pint = Paper{
 			{"48 bytes", "+10 %", 1.08, 1.12, at("pint-1", "Figure 1", "48", "70 % load")}}},
 		{Place: "Figure 1", What: "the same", Values: []PaperValue{
 			{"108 bytes", "+25 %", 1.2, 1.3, at("pint-1", "Figure 1", "108", "70 % load")}},
-			Why: "+16 %, and 95 % of resamples of its 2,020 flows are from 12 to 21. Time follows the capacity left, which is 0.832 of that without telemetry by the text's own formula, 1.20 the other way round. The text has neither delays, queues nor timers"},
+			Why: "95 % of resamples of its 2,020 flows are from +12 to +21 %; the text's own formula gives +20. The text has neither delays, queues nor timers"},
 		{Place: "Figure 2", What: "mean goodput of flows longer than 10 MB at 70 % load, over that without telemetry", Values: []PaperValue{
 			{"108 bytes", "-20 %", 0.77, 0.83, at("pint-1", "Figure 2", "108", "70 % load")},
 			{"108 bytes over 48", "0.899, by its formula of the capacity left", 0.86, 0.94, over(at("pint-1", "Figure 2", "108", "70 % load"), at("pint-1", "Figure 2", "48", "70 % load"))}}},
 		{Place: "Figure 2", What: "the same", Values: []PaperValue{
 			{"48 bytes", "-10 %", 0.88, 0.92, at("pint-1", "Figure 2", "48", "70 % load")}},
-			Why: "-6.8 % over 58 flows; 95 % of resamples are from -13.6 to -0.3, and the text's formula gives -7.5"},
+			Why: "95 % of resamples of its 58 flows are from -13.6 to -0.3 %; the text's formula gives -7.5"},
 		{Place: "Figure 3", What: "architecture", State: Drawing, Why: "a drawing"},
 		{Place: "Table 3", What: "techniques by use case", State: Drawing, Why: "a list"},
 		{Place: "Section 4.1", What: "each hop is the one that wrote with probability 1/k", Test: "decode/pint TestWritersAreUniform"},
@@ -35,10 +35,10 @@ var pint = Paper{
 		{Place: "Section 4.2", What: "layers: one to d = 15, two from 16 on; τ = 3/4, and footnote 8", Test: "decode/pint TestPresets", Note: "As printed in appendix A.2.2, Algorithm 1 has two from d = 6 on"},
 		{Place: "Theorem 3", What: "the multi-layer scheme decodes after k log log* k (1 + o(1)) packets: median at 25 hops over Baseline's", Values: []PaperValue{
 			{"", "fewer than k ln k", 0, 0.9, over(at("pint-5", "Figure 5", "Multi-layer", "median"), at("pint-5", "Figure 5", "Baseline", "median"))}},
-			Note: "The o(1) is not bounded, so that there is no figure to hold"},
+			Note: "The o(1) is not bounded"},
 		{Place: "Section 4.2", What: "linear network coding, mean packets of 25 hops", Values: []PaperValue{
 			{"", "k + log₂ k: 29.6", 28.5, 30.7, at("pint-5", "Figure 5", "Ours: linear network coding", "mean")}},
-			Why: "a random binary matrix of 25 columns has full rank after 26.6 rows in the mean (k + 1.6); the text's is no mean"},
+			Why: "a random binary matrix of 25 columns has full rank after k + 1.6 rows in the mean; the text's is no mean"},
 		{Place: "Section 4.2", What: "fragmentation, hashing, several instances, vectors of bits", Test: "decode/pint TestRawValues"},
 		{Place: "Section 4.3", What: "multiplicative codes: ε = 0.0025 in 16 bits, 0.025 in 8", Test: "decode/pint TestCodeConfigs"},
 		{Place: "Section 4.3", What: "random rounding has no systematic error: bias of 8 bits, in percent", Values: []PaperValue{
@@ -51,7 +51,7 @@ var pint = Paper{
 			{"70 % load less 50 %", "more at higher load", 0, inf, less(at("pint-7", "Figure 7(a)", "70", "gain, %"), at("pint-7", "Figure 7(a)", "50", "gain, %"))}}, Note: "+8.1 at 30 % load, +12.4 at 50 %, +19.5 at 70 %"},
 		{Place: "Figure 7(a)", What: "the same", Values: []PaperValue{
 			{"70 % load", "+71", 60, 82, at("pint-7", "Figure 7(a)", "70", "gain, %")}},
-			Why: "+19.5 over 54 flows, and 95 % of resamples are from 13 to 26. The capacity left by headers, telemetry and acknowledgements grows by 39 %; 48 servers stand for 320, over milliseconds"},
+			Why: "95 % of resamples of its 54 flows are from 13 to 26. The capacity left by headers, telemetry and acknowledgements grows by 39 %; 48 servers stand for 320, over milliseconds"},
 		{Place: "Figure 7(b)", What: "the same: 95th percentile of slowdown, web search, 50 % load", Values: []PaperValue{
 			{"mean of tenths by size", "similar", 0.9, 1.1, at("pint-7", "Figure 7(b)", "mean of tenths", "PINT over INT, p95")},
 			{"shortest tenth", "slightly worse", 1, 1.2, at("pint-7", "Figure 7(b)", "0 to 10", "PINT over INT, p95")},
@@ -61,28 +61,28 @@ var pint = Paper{
 			{"longest tenth", "better", 0, 1, at("pint-7", "Figure 7(c)", "90 to 100", "PINT over INT, p95")}}},
 		{Place: "Figure 7(c)", What: "the same", Values: []PaperValue{
 			{"shortest tenth", "slightly worse", 1, 1.2, at("pint-7", "Figure 7(c)", "0 to 10", "PINT over INT, p95")}},
-			Why: "0.992, and 95 % of resamples are from 0.958 to 1.045: no difference"},
+			Why: "no difference: 95 % of resamples are from 0.958 to 1.045"},
 		{Place: "Figure 8(a)", What: "95th percentile of slowdown over that with p = 1, web search", Values: []PaperValue{
 			{"p = 1/16, mean of tenths by size", "only slightly more", 0.9, 1.1, at("pint-7", "Figure 8(a)", "mean of tenths", "p = 1/16 over p = 1, p95")},
 			{"p = 1/256, shortest tenth", "significantly more", 1.1, inf, at("pint-7", "Figure 8(a)", "0 to 10", "p = 1/256 over p = 1, p95")},
 			{"p = 1/256, longest tenth, from 5 MB", "more", 1, inf, at("pint-7", "Figure 8(a)", "90 to 100", "p = 1/256 over p = 1, p95")}}},
 		{Place: "Figure 8(b)", What: "the same, Hadoop", Values: []PaperValue{
 			{"p = 1/16, mean of tenths by size", "only slightly more", 0.9, 1.1, at("pint-7", "Figure 8(b)", "mean of tenths", "p = 1/16 over p = 1, p95")},
-			{"p = 1/256, shortest tenth", "significantly more", 1.1, inf, at("pint-7", "Figure 8(b)", "0 to 10", "p = 1/256 over p = 1, p95")}}, Note: "With p = 1/16 eight tenths are within 10 % of p = 1; the third is 12.6 % above, and the fifth 11.0"},
+			{"p = 1/256, shortest tenth", "significantly more", 1.1, inf, at("pint-7", "Figure 8(b)", "0 to 10", "p = 1/256 over p = 1, p95")}}, Note: "With p = 1/16 eight tenths are within 10 % of p = 1, and two up to 12.6 % above"},
 		{Place: "Figure 9", What: "error of latency quantiles", Values: []PaperValue{
 			{"sketch of 100 bytes above all codes, 500 packets, 8 bits, median, in percent", "only a little", 0, 10, at("pint-9", "lognormal: by packets", "0.5 | 500", "vs. all")},
 			{"the same, 99th percentile", "only a little", -2, 10, at("pint-9", "lognormal: by packets", "0.99 | 500", "vs. all")},
 			{"the same, 4 bits, median", "only a little", 0, 10, at("pint-9", "lognormal: by packets", "0.5 | 500", "vs. all (column 12)")},
 			{"4 bits, median, 10 000 packets over 5000", "becomes stable", 0.95, 1.05, over(at("pint-9", "lognormal: by packets", "0.5 | 10000", "b = 4, all codes"), at("pint-9", "lognormal: by packets", "0.5 | 5000", "b = 4, all codes"))}},
-			Note: "Latencies are drawn, and not those of HPCC's simulation"},
+			Note: "Latencies are drawn, not simulated with HPCC"},
 		{Place: "Figure 10(a), section 6.3", What: "Kentucky Datalink, 59 hops, 2 × 8 bits, Algorithm 1 with d = 10", Values: []PaperValue{
 			{"mean", "42", 41, 43, at("pint-10", "Kentucky", "2 × 8 bits | Algorithm 1 | PINT, V = the path | 59", "mean")},
 			{"99th percentile", "94", 90, 98, at("pint-10", "Kentucky", "2 × 8 bits | Algorithm 1 | PINT, V = the path | 59", "p99")}},
-			Why: "none of its codings as printed comes near, even with the path's own switches as the only candidates, where section 4.2 has those of the network: one XOR layer takes 82.5, the hybrid 87.7. Our decoder takes 59 of the same packets"},
+			Why: "none of its codings as printed comes near, even with the path's own switches as the only candidates: one XOR layer takes 82.5, the hybrid 87.7, our decoder 59"},
 		{Place: "Figure 10(a, d)", What: "the competitors over PINT with 2 × 8 bits, 59 hops, means", Values: []PaperValue{
 			{"AMS2, m = 5", "25 to 36", 25, 36, over(at("pint-10", "Kentucky", "16 bits |  | AMS2, m = 5 | 59", "mean"), at("pint-10", "Kentucky", "2 × 8 bits | Algorithm 1 | PINT, V = the path | 59", "mean"))},
 			{"PPM, 4 fragments", "25 to 36", 25, 36, over(at("pint-10", "Kentucky", "16 bits |  | PPM, 4 fragments | 59", "mean"), at("pint-10", "Kentucky", "2 × 8 bits | Algorithm 1 | PINT, V = the path | 59", "mean"))}},
-			Why: "of the 42 packets above; the competitors are as published, below"},
+			Why: "follows from the 42 packets above; the competitors are as published, below"},
 		{Place: "Figure 10(a)", What: "the competitors, 59 hops, means", Values: []PaperValue{
 			{"AMS2, m = 5", "at least 1000 to 1500", 900, 1600, at("pint-10", "Kentucky", "16 bits |  | AMS2, m = 5 | 59", "mean")},
 			{"AMS2, m = 6", "at least 1000 to 1500", 900, 1600, at("pint-10", "Kentucky", "16 bits |  | AMS2, m = 6 | 59", "mean")},
@@ -93,7 +93,7 @@ var pint = Paper{
 			Why: "they are read in their favour, and decode without errors"},
 		{Place: "Figure 10(a)", What: "the competitors over PINT with 1 bit, 59 hops, means", Values: []PaperValue{
 			{"AMS2, m = 5", "7 to 10", 7, 10, over(at("pint-10", "Kentucky", "16 bits |  | AMS2, m = 5 | 59", "mean"), at("pint-10", "Kentucky", "1 bit | hybrid | PINT, V = the path | 59", "mean"))}},
-			Why: "some 150 packets of 1 bit cannot hold the order of 59 switches, which is 266 bits; the best coding as printed takes 783"},
+			Why: "150 bits cannot hold the order of 59 switches, which is 266 bits; the best coding as printed takes 783"},
 		{Place: "Figure 10(b, e)", What: "US Carrier, 2 × 8 bits, one XOR layer: mean at 36 hops over 12", Values: []PaperValue{
 			{"", "near-linear in the length: 3", 2.5, 4, over(at("pint-10", "US Carrier", "2 × 8 bits | Algorithm 1, one XOR layer | PINT, V = the path | 36", "mean"), at("pint-10", "US Carrier", "2 × 8 bits | Algorithm 1, one XOR layer | PINT, V = the path | 12", "mean"))}}},
 		{Place: "Figure 10(c, f)", What: "fat-tree, 5 hops: competitors over PINT with 2 × 8 bits, means", Values: []PaperValue{
@@ -102,7 +102,7 @@ var pint = Paper{
 			{"packets until the path is known", "+0.5", -1, 2, at("pint-11", "three queries", "the paper's, by hand", "vs. alone")}}},
 		{Place: "Figure 11", What: "the same: error of the median latency", Values: []PaperValue{
 			{"", "+0.7", -0.3, 1.7, at("pint-11", "three queries", "the paper's, by hand", "vs. alone (column 10)")}},
-			Why: "15 of 16 packets carry it, and an error of so many samples is larger by √(16/15), 3.3 %; ours with 10 000 runs agrees with that"},
+			Why: "15 of 16 packets carry it, so that the error is larger by √(16/15), 3.3 %"},
 		{Place: "Figure 11", What: "the same: 95th percentile of slowdown with HPCC, Hadoop", Values: []PaperValue{
 			{"shorter half of the flows", "+6.6", 3, 10, at("pint-7", "Figure 11, HPCC", "shorter half", "slower, p95, %")},
 			{"longest tenth", "not more", -inf, 3, at("pint-7", "Figure 11, HPCC", "longest tenth", "slower, p95, %")}}},
@@ -114,7 +114,7 @@ var pint = Paper{
 		{Place: "Algorithm 1, appendix A.2.2", What: "a switch's procedure, with 𝔡 = d/log* d", Test: "decode/pint TestPacketsOfFigure5"},
 		{Place: "Appendix A.3", What: "the revised scheme over algorithm 1, median at 25 hops", Values: []PaperValue{
 			{"", "fewer packets", 0, 0.999, over(at("pint-5", "Figure 5", "Multi-layer, revised", "median"), at("pint-5", "Figure 5", "Multi-layer", "median"))}},
-			Why: "the gain is of terms that grow with k; at 25 hops fewer packets for the XOR layers cost more"},
+			Why: "the gain grows with k; at 25 hops fewer packets for the XOR layers cost more"},
 		{Place: "Algorithm 2, appendix A.4", What: "loops: false alarms on 32 switches", Values: []PaperValue{
 			{"T = 0, 16 bits", "roughly 5e-4", 4e-4, 6e-4, at("pint-loops", "false alarms", "0 | 16", "rate")},
 			{"T = 1, 15 bits", "less than 5e-7", 0, 5e-7, at("pint-loops", "false alarms", "1 | 15", "rate")},

@@ -6,16 +6,16 @@ var rft = Paper{
 	Of:    map[string]int{"Figure": 3, "Table": 1, "Algorithm": 3, "Theorem": 6},
 	Items: []PaperItem{
 		{Place: "Table 1", What: "notation (table I)", State: Drawing, Why: "a list"},
-		{Place: "Section II", What: "the model", Test: "bench/papers TestDelivery", Note: "Capacities are shared by all points, where the text's constraints are of a point and a path"},
-		{Place: "Theorem 1", What: "the problem is NP-hard", State: Drawing, Why: "a proof; ours is exact by branch and bound"},
+		{Place: "Section II", What: "the model", Test: "bench/papers TestDelivery", Note: "All points share capacities, where the text's constraints are of a point and a path"},
+		{Place: "Theorem 1", What: "the problem is NP-hard", State: Drawing, Why: "a proof"},
 		{Place: "Algorithm 1", What: "assignment of paths", Values: []PaperValue{
 			{"points served without new links, over what is proven to be the most", "close to the optimum", 0.95, 1, over(at("rft", "over 67 networks", "paper's, no links", "points served"), at("rft", "over 67 networks", "ours, no links", "points served"))}},
 			Note: "With two mistakes repaired (docs/plan-delivery.md)"},
 		{Place: "Theorem 2", What: "steps of algorithm 1", State: Drawing, Why: "a count of steps"},
-		{Place: "Theorem 3", What: "steps of brute force; 2 to 3 hours for 100 nodes and 300 links", State: Missing, Why: "not run so long; within 2 s a network it serves fewer points than the heuristic (Experiment 1)"},
+		{Place: "Theorem 3", What: "steps of brute force; 2 to 3 hours for 100 nodes and 300 links", State: Missing, Why: "within 2 s it serves fewer points than the heuristic (experiment 1)"},
 		{Place: "Theorem 4", What: "particle swarm against brute force: mean time", Values: []PaperValue{
 			{"", "around 160 times faster", 40, inf, over(at("rft", "over 67 networks", "brute force", "mean ms"), at("rft", "over 67 networks", "pso", "mean ms"))}},
-			Note: "Brute force is ended after 2 s a network, so that the quotient is a lower bound: how much slower it is without that limit is not measured"},
+			Note: "Brute force is ended after 2 s a network, so that the quotient is a lower bound"},
 		{Place: "Theorem 5", What: "the swarm with genetic steps: as many steps", Values: []PaperValue{
 			{"mean time over the plain swarm's", "the same complexity", 0.5, 2, over(at("rft", "over 67 networks", "pso-ga", "mean ms"), at("rft", "over 67 networks", "pso", "mean ms"))}}},
 		{Place: "Algorithm 2", What: "particle swarm, and its improvement", Values: []PaperValue{
@@ -23,36 +23,36 @@ var rft = Paper{
 			Why: "population and rounds of the swarm are not in the text"},
 		{Place: "Algorithm 3", What: "heuristic for links: links added over ours, which are the fewest", Values: []PaperValue{
 			{"", "close to the optimum", 0.97, 1.1, over(at("rft", "over 67 networks", "paper's heuristic", "links"), at("rft", "over 67 networks", "ours", "links"))}}},
-		{Place: "Theorem 6", What: "10 000 nodes and 500 000 links in 5 to 10 s", State: Missing, Why: "not measured at that size; 5000 nodes with 10 000 links take ours below a second (hopscope-bench planner delivery, table of sizes)"},
-		{Place: "Section IV", What: "a Tofino switch with 64 ports of 100 Gbit/s", State: Missing, Why: "there is no such switch here; what a plan installs is carried out in the emulated network"},
-		{Place: "Figure 1", What: "nodes and links of 67 networks", State: Drawing, Why: "the text has no list; ours are 67 of the Topology Zoo with 33 to 127 nodes"},
+		{Place: "Theorem 6", What: "10 000 nodes and 500 000 links in 5 to 10 s", State: Missing, Why: "not measured at that size (docs/plan-delivery.md has smaller ones)"},
+		{Place: "Section IV", What: "a Tofino switch with 64 ports of 100 Gbit/s", State: Missing, Why: "plans are carried out in the emulated network alone"},
+		{Place: "Figure 1", What: "nodes and links of 67 networks", State: Drawing, Why: "the text has no list; ours are of the Topology Zoo"},
 		{Place: "Figure 2(a), experiment 1", What: "acceptance, quotients of the points served", Values: []PaperValue{
 			{"the heuristic over brute force", "best in each sample", 1.0001, inf, over(at("rft", "over 67 networks", "paper's heuristic", "points served"), at("rft", "over 67 networks", "brute force", "points served"))},
 			{"the heuristic over the swarm", "best in each sample", 1.0001, inf, over(at("rft", "over 67 networks", "paper's heuristic", "points served"), at("rft", "over 67 networks", "pso", "points served"))}},
-			Note: "With all pairs reliable; by their share there are ours and the heuristic alone"},
+			Note: "With all pairs reliable"},
 		{Place: "Figure 2(b), experiment 2", What: "time of the heuristic at 20 %, ms", Values: []PaperValue{
 			{"38 nodes, 45 links (called PionierL1, PionierL3 in the data)", "5", 0, 5, at("rft", "more pairs", "PionierL3 | 20 %", "paper's, repaired ms")},
 			{"Intranetwork", "20", 0, 20, at("rft", "more pairs", "Intranetwork | 20 %", "paper's, repaired ms")}},
-			Note: "Published of Python; here a program that is compiled"},
+			Note: "Python there, compiled here"},
 		{Place: "Figure 2(c), experiment 3", What: "links of the heuristic over the fewest, Intranetwork", Values: []PaperValue{
 			{"20 %", "close to the optimum", 1, 1.1, over(at("rft", "more pairs", "Intranetwork | 20 %", "its links"), at("rft", "more pairs", "Intranetwork | 20 %", "links"))},
 			{"100 %", "close to the optimum", 1, 1.1, over(at("rft", "more pairs", "Intranetwork | 100 %", "its links"), at("rft", "more pairs", "Intranetwork | 100 %", "links"))}}},
 		{Place: "Figure 3(a), experiment 4", What: "servers, RFT's over the fewest", Values: []PaperValue{
 			{"", "close to the optimum", 1, 1.25, over(at("rft", "over 67 networks", "paper's heuristic", "servers"), at("rft", "over 67 networks", "ours", "servers"))}}},
-		{Place: "Figure 3(a)", What: "servers of Marple and MTP", State: Missing, Why: "both are cited, and neither's way to choose servers is in the text"},
+		{Place: "Figure 3(a)", What: "servers of Marple and MTP", State: Missing, Why: "their choice of servers is not in the text"},
 		{Place: "Figure 3(b), experiment 5", What: "time of RFT, ms", Values: []PaperValue{
 			{"mean of 67 networks", "320", 0, 320, at("rft", "over 67 networks", "paper's heuristic", "mean ms")},
 			{"worst", "3541 (Pern)", 0, 3541, at("rft", "over 67 networks", "paper's heuristic", "worst ms")}},
-			Note: "Published of Python; here a program that is compiled"},
-		{Place: "Figure 3(b)", What: "times of Marple 7 ms, MTP 3200 ms, integer programme 3090 ms (Pern 16 879 and 17 058 ms)", State: Missing, Why: "Marple's and MTP's placements are not in the text; the integer programme is solved in tests of small networks alone, without a time"},
+			Note: "Python there, compiled here"},
+		{Place: "Figure 3(b)", What: "times of Marple 7 ms, MTP 3200 ms, integer programme 3090 ms (Pern 16 879 and 17 058 ms)", State: Missing, Why: "their placements are not in the text; the integer programme is solved in tests of small networks alone, without times"},
 		{Place: "Section V", What: "networks in which all is accepted, of 67", Values: []PaperValue{
 			{"our exact plan", "67", 67, 67, at("rft", "over 67 networks", "ours", "networks whole")}}},
 		{Place: "Section V", What: "the same, of RFT's own heuristic", Values: []PaperValue{
-			{"", "67", 67, 67, at("rft", "over 67 networks", "paper's heuristic", "networks whole")}}, Why: "with capacities that all points share, as in ours, one network is not whole; the text's constraints are of a point and a path"},
+			{"", "67", 67, 67, at("rft", "over 67 networks", "paper's heuristic", "networks whole")}}, Why: "with capacities that all points share, one network is not whole"},
 		{Place: "Section V", What: "without new links: 90 % of the networks for MTP and the integer programme, 49 % for Marple", Values: []PaperValue{
 			{"networks whole, the most that is possible", "60 of 67", 57, 63, at("rft", "over 67 networks", "ours, no links", "networks whole")}},
-			Why: "proven for all 67: within what links, switches and servers have free, deadlines and losses, no plan serves all points of more. The text's constraints count each point and path by itself, which allows overload"},
-		{Place: "Figure 3(c), experiment 6", What: "RFT keeps all deadlines", Test: "planner/delivery TestCheck", Note: "Each plan of the bench passes this check; the other solutions are missing, as above"},
-		{Place: "Figure 3(d), experiment 7", What: "RFT keeps all limits of loss", Test: "planner/delivery TestCheckLoss", Note: "Each plan of the bench passes this check; the other solutions are missing, as above"},
+			Why: "proven for all 67. The text's constraints count each point and path by itself, which allows overload"},
+		{Place: "Figure 3(c), experiment 6", What: "RFT keeps all deadlines", Test: "planner/delivery TestCheck", Note: "Each plan of the bench passes; other solutions are missing"},
+		{Place: "Figure 3(d), experiment 7", What: "RFT keeps all limits of loss", Test: "planner/delivery TestCheckLoss", Note: "Each plan of the bench passes; other solutions are missing"},
 	},
 }
