@@ -20,27 +20,27 @@ import (
 // Config holds the settings of the engine that do not depend on where reports come from and go to. A program embeds it in its
 // settings, beside [Analysis] and the sections of its sources and stores.
 type Config struct {
-	Window            time.Duration `yaml:"window" doc:"Length of a window: every series has one point a window." range:"100ms..1h"`
-	Instance          string        `yaml:"instance" doc:"Name of this collector in every point: letters, digits, dots, dashes, underscores. Collectors with a common store need distinct names. Empty is the host's name."`
-	Corrections       time.Duration `yaml:"corrections" doc:"Longest step back of the clock after which repeated windows are merged with stored ones. After a longer one, or with 0, the last window stays open until the clock has passed it." range:"0s..24h"`
-	CorrectionsBytes  int64         `yaml:"corrections_bytes" doc:"Most memory of windows kept for corrections; when full, corrections reach back less far." range:"65536..17179869184"`
-	Shards            int           `yaml:"shards" doc:"Goroutines that own flow tables. 0 means one for each CPU." range:"0..256"`
-	ShardQueueBatches int           `yaml:"shard_queue_batches" doc:"Batches that wait for a shard. Live sources drop and count further ones." range:"1..65536"`
-	SeedFile          string        `yaml:"seed_file" doc:"File of at least 16 characters that seeds all random choices, the same in a fleet. Empty draws a seed at every start. Keep it secret: senders that know it can send colliding flows."`
-	DrainTimeout      time.Duration `yaml:"drain_timeout" doc:"Longest time for a stopping collector to write what it holds." range:"0s..10m"`
+	Window            time.Duration `yaml:"window" doc:"Length of a window, with one point of every series." range:"100ms..1h"`
+	Instance          string        `yaml:"instance" doc:"Name of this collector in every point, of letters, digits, dots, dashes, underscores; unique in a store. Empty is the host's name."`
+	Corrections       time.Duration `yaml:"corrections" doc:"Longest step back of the clock after which repeated windows are merged with stored ones. After a longer one the last window stays open until the clock has passed it." range:"0s..24h"`
+	CorrectionsBytes  int64         `yaml:"corrections_bytes" doc:"Most memory of windows kept for corrections, which bounds how far they reach back." range:"65536..17179869184"`
+	Shards            int           `yaml:"shards" doc:"Goroutines that own flow tables. 0 is one a CPU." range:"0..256"`
+	ShardQueueBatches int           `yaml:"shard_queue_batches" doc:"Batches that wait for a shard. Live sources drop further ones." range:"1..65536"`
+	SeedFile          string        `yaml:"seed_file" doc:"File of at least 16 secret characters that seed all random choices, the same in a fleet. Senders that know them can send colliding flows. Empty draws a seed at every start."`
+	DrainTimeout      time.Duration `yaml:"drain_timeout" doc:"Longest time to write what a stopping collector holds." range:"0s..10m"`
 	StateFile         string        `yaml:"state_file" doc:"File of exporters' numbers and accounts, for restarts. Empty is collector.state beside the first spool, if there is one."`
-	Inventory         string        `yaml:"inventory" doc:"File of names of nodes, interfaces and hosts, and speeds of interfaces (docs/inventory.md), read again when it changes. Empty takes node names from pint.topology."`
+	Inventory         string        `yaml:"inventory" doc:"File of names, and speeds of interfaces (docs/inventory.md), read again when it changes. Empty takes node names from pint.topology."`
 	Alerts            notify.Config `yaml:"alerts" doc:"Findings that are sent to webhook, alertmanager and syslog (docs/alerts.md)."`
 	Exporters         Exporters     `yaml:"exporters" doc:"Exporters, and the dialect of each."`
-	IPFIX             IPFIX         `yaml:"ipfix" doc:"How IPFIX and NetFlow 9 are read (docs/formats.md)."`
+	IPFIX             IPFIX         `yaml:"ipfix" doc:"Reading of IPFIX and NetFlow 9 (docs/formats.md)."`
 }
 
 // Analysis holds the settings of statistics and detectors.
 type Analysis struct {
 	Flows  shard.Config  `yaml:"flows" doc:"Memory for flows and hops, of all shards together."`
 	PINT   PINT          `yaml:"pint" doc:"What PINT digests can stand for."`
-	Policy string        `yaml:"policy" doc:"File of the ways that flows may take (docs/findings.md), read at the start; other ways are findings. Empty allows all."`
-	Events events.Config `yaml:"events" doc:"When something is worth a finding."`
+	Policy string        `yaml:"policy" doc:"File of the ways that flows may take (docs/findings.md), read at the start. Empty allows all."`
+	Events events.Config `yaml:"events" doc:"Thresholds and memory of findings."`
 }
 
 // minSeed is the least number of characters of a seed file: as of a password that cannot be guessed.

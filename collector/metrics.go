@@ -19,53 +19,53 @@ import (
 // The metrics. Labels have few values, all known beforehand: never a flow, a port or an address.
 var (
 	mReports      = metrics.NewCounter("hopscope_decode_reports_total", "Well-formed reports, by format and kind.", "format", "kind")
-	mMalformed    = metrics.NewCounter("hopscope_decode_errors_total", "Malformed reports, by the format that was rejected and the reason.", "format", "reason")
+	mMalformed    = metrics.NewCounter("hopscope_decode_errors_total", "Malformed reports, by format and reason.", "format", "reason")
 	mForeign      = metrics.NewCounter("hopscope_decode_foreign_total", "Frames without telemetry, and data points of metrics that no rule reads.")
-	mInside       = metrics.NewGauge("hopscope_sflow_inside", "Samples and notifications of sFlow that did not leave their devices since the settings were read: missing while no datagram is, or dropped by the agent's count.", "what")
-	mTemplates    = metrics.NewGauge("hopscope_ipfix_templates", "Templates of IPFIX and NetFlow 9 that are known, of all exporters.")
-	mWaiting      = metrics.NewGauge("hopscope_ipfix_waiting_sets", "Data sets that wait for the template of their exporter.")
-	mIPFIX        = metrics.NewCounter("hopscope_ipfix_events_total", "Data sets before their template (parked) and without it (expired), templates and exporters without room (refused), and those that made room (evicted).", "what")
+	mInside       = metrics.NewGauge("hopscope_sflow_inside", "Samples and notifications of sFlow that did not leave their devices: missing while no datagram is, or dropped by the agent's count.", "what")
+	mTemplates    = metrics.NewGauge("hopscope_ipfix_templates", "Known templates of IPFIX and NetFlow 9.")
+	mWaiting      = metrics.NewGauge("hopscope_ipfix_waiting_sets", "Data sets that wait for their template.")
+	mIPFIX        = metrics.NewCounter("hopscope_ipfix_events_total", "Data sets before their template (parked) and without it (expired), and templates and exporters without room (refused) or that made room (evicted).", "what")
 	mResets       = metrics.NewCounter("hopscope_metric_resets_total", "Resets of counters and histograms of OpenTelemetry metrics: the value fell, or its start moved.")
-	mUnread       = metrics.NewGauge("hopscope_dialect_unread_reports", "Reports of exporters whose dialect their profile does not read: adopted, suggested, tied, mixed, unknown, foreign (another family of formats).", "state")
-	mRemarks      = metrics.NewCounter("hopscope_remarks_total", "Reports with a remark, and hops of them: those that are not all in statistics, or that may be copies (alike).", "remark")
+	mUnread       = metrics.NewGauge("hopscope_dialect_unread_reports", "Reports of exporters whose dialect their profile does not read; foreign is another family of formats.", "state")
+	mRemarks      = metrics.NewCounter("hopscope_remarks_total", "Reports with a remark, and their hops: not all in statistics, or maybe copies (alike).", "remark")
 	mDialects     = metrics.NewGauge("hopscope_dialect_exporters", "Exporters whose dialect their profile does not read, by state.", "state")
-	mReread       = metrics.NewCounter("hopscope_dialect_reread_reports_total", "Dropped reports that were read again when their exporter's dialect was adopted; they count as received twice.")
-	mReceived     = metrics.NewCounter("hopscope_ledger_received_total", "Reports received, what the kernel dropped included.", "sink")
+	mReread       = metrics.NewCounter("hopscope_dialect_reread_reports_total", "Dropped reports that were read again in an adopted dialect; they count as received twice.")
+	mReceived     = metrics.NewCounter("hopscope_ledger_received_total", "Reports received, with those that the kernel dropped.", "sink")
 	mStored       = metrics.NewCounter("hopscope_ledger_stored_total", "Reports whose windows the sink has stored.", "sink")
 	mInFlight     = metrics.NewGauge("hopscope_ledger_in_flight", "Reports on their way, by stage.", "sink", "stage")
 	mDropped      = metrics.NewCounter("hopscope_ledger_dropped_total", "Reports dropped, by stage.", "sink", "stage")
 	mUnsettled    = metrics.NewGauge("hopscope_ledger_unsettled", "Received minus stored, in flight and dropped; anything but 0 is a defect.", "sink")
 	mFlows        = metrics.NewGauge("hopscope_flows", "Flows in the tables.")
 	mFlowBytes    = metrics.NewGauge("hopscope_flow_table_bytes", "Memory of the flow tables.")
-	mEvicted      = metrics.NewCounter("hopscope_flows_evicted_total", "Flows evicted, because they were idle or because the table was full.", "cause")
+	mEvicted      = metrics.NewCounter("hopscope_flows_evicted_total", "Flows evicted as idle, or from a full table.", "cause")
 	mDigests      = metrics.NewCounter("hopscope_digests_total", "PINT digests; of these unread, rejected and duplicate ones, those on no path, and those of flows with few packet ids.", "outcome")
-	mTraced       = metrics.NewCounter("hopscope_digest_paths_total", "Flows whose path became known from their digests.")
+	mTraced       = metrics.NewCounter("hopscope_digest_paths_total", "Flows whose digests gave the path.")
 	mUndecided    = metrics.NewGauge("hopscope_digest_flows_undecided", "Flows whose digests do not give the path yet.")
-	mWatched      = metrics.NewGauge("hopscope_digest_flows_watched", "Flows whose digests may contradict the topology, and are searched for its errors.")
+	mWatched      = metrics.NewGauge("hopscope_digest_flows_watched", "Flows whose digests are searched for errors of the topology.")
 	mTraceBytes   = metrics.NewGauge("hopscope_digest_bytes", "Memory of traced paths and of the sketches of digests.")
 	mShardQueue   = metrics.NewGauge("hopscope_shard_queue_reports", "Reports waiting for a shard.", "shard")
-	mFolded       = metrics.NewCounter("hopscope_series_folded_total", "Records of hops, and rows of flows, exporters and findings, stored as \"other\" since the day's places were taken.", "what")
-	mLeftOut      = metrics.NewGauge("hopscope_left_out", "What limits left out in this run, by the setting to raise, in the units of the page and /readyz; of exporters, those of the last window with such.", "setting")
+	mFolded       = metrics.NewCounter("hopscope_series_folded_total", "Records of hops, and rows of flows, exporters and findings, stored as \"other\" beyond the day's places.", "what")
+	mLeftOut      = metrics.NewGauge("hopscope_left_out", "What limits left out in this run, by the setting to raise, in the units of the page and /readyz.", "setting")
 	mLost         = metrics.NewGauge("hopscope_exporter_lost", "Reports lost before the collector, by sequence numbers; late ones are subtracted.")
-	mFindings     = metrics.NewGauge("hopscope_findings_open", "Findings that last, by kind and severity, without those that another one explains.", "kind", "severity")
+	mFindings     = metrics.NewGauge("hopscope_findings_open", "Open findings, without those that another one explains.", "kind", "severity")
 	mSeen         = metrics.NewGauge("hopscope_hops_seen", "Hops with records, in the last window with records.")
-	mJudged       = metrics.NewGauge("hopscope_hops_judged", "Hops whose values were compared with their history, in the last window with records.")
-	mLearning     = metrics.NewGauge("hopscope_hops_learning", "Hops that are younger than their statistics need; their findings are marked.")
+	mJudged       = metrics.NewGauge("hopscope_hops_judged", "Hops that were judged, in the last window with records.")
+	mLearning     = metrics.NewGauge("hopscope_hops_learning", "Hops that are younger than their statistics need.")
 	mUnknown      = metrics.NewGauge("hopscope_probe_paths_unknown", "Paths of a plan's probes whose losses were not judged in the last window, or not all: only one of their two agents reported them.")
 	mSinkQueue    = metrics.NewGauge("hopscope_sink_queue_bytes", "Memory of batches waiting for the sink.", "sink")
-	mAside        = metrics.NewGauge("hopscope_sink_aside_points", "Points set aside, which the sink fails for while it takes others.", "sink")
-	mPoints       = metrics.NewCounter("hopscope_sink_points_total", "Points, by what became of them.", "sink", "outcome")
-	mRaw          = metrics.NewCounter("hopscope_raw_reports_total", "Reports of the raw stream, by what became of them.", "outcome")
+	mAside        = metrics.NewGauge("hopscope_sink_aside_points", "Points set aside: the sink fails for them and takes others.", "sink")
+	mPoints       = metrics.NewCounter("hopscope_sink_points_total", "Points, by outcome.", "sink", "outcome")
+	mRaw          = metrics.NewCounter("hopscope_raw_reports_total", "Reports of the raw stream, by outcome.", "outcome")
 	mSteps        = metrics.NewCounter("hopscope_clock_steps_total", "Steps of the wall clock in this run, sleep of the machine included.")
 	mStep         = metrics.NewGauge("hopscope_clock_step_seconds", "Length of the last step of the wall clock, negative for back.")
-	mClockHeld    = metrics.NewGauge("hopscope_clock_held", "1 while the last window is kept open, since the clock is further back than corrections reach.")
+	mClockHeld    = metrics.NewGauge("hopscope_clock_held", "1 while the last window is kept open: the clock is further back than corrections reach.")
 	mCorrections  = metrics.NewGauge("hopscope_corrections_bytes", "Memory of the windows kept for corrections.")
-	mMisplaced    = metrics.NewCounter("hopscope_window_misplaced_reports_total", "Reports that count in another window than that of their receipt, after delays of workers or steps of the clock.")
+	mMisplaced    = metrics.NewCounter("hopscope_window_misplaced_reports_total", "Reports counted in another window than that of their receipt.")
 	mReady        = metrics.NewGauge("hopscope_ready", "1 while /readyz says yes, else 0.")
-	mNames        = metrics.NewGauge("hopscope_inventory_names", "Nodes, interfaces and hosts that the inventory knows.")
-	mNamesFailed  = metrics.NewCounter("hopscope_inventory_failures_total", "Failed reads of the inventory; the names before it stay.")
-	mSitesRefused = metrics.NewCounter("hopscope_site_refused_reports_total", "Reports with a node whose number has no room beside its site; they count as malformed.")
-	mRivals       = metrics.NewGauge("hopscope_instance_rivals", "Other runs that write to a store under the name of this instance; anything but 0 is an error.")
+	mNames        = metrics.NewGauge("hopscope_inventory_names", "Nodes, interfaces and hosts of the inventory.")
+	mNamesFailed  = metrics.NewCounter("hopscope_inventory_failures_total", "Failed reads of the inventory.")
+	mSitesRefused = metrics.NewCounter("hopscope_site_refused_reports_total", "Reports of nodes whose number has no room beside the site; they count as malformed.")
+	mRivals       = metrics.NewGauge("hopscope_instance_rivals", "Other runs that write under the name of this instance; anything but 0 is an error.")
 	mRetries      = metrics.NewCounter("hopscope_sink_retries_total", "Writes that were tried again.", "sink")
 
 	mPointsMade      = metrics.NewCounter("hopscope_ledger_points_made_total", "Points made of windows for the sink, or found in its spool.", "sink")
@@ -73,9 +73,9 @@ var (
 	mPointsInFlight  = metrics.NewGauge("hopscope_ledger_points_in_flight", "Points on their way, by stage.", "sink", "stage")
 	mPointsDropped   = metrics.NewCounter("hopscope_ledger_points_dropped_total", "Points dropped, by stage; those that the sink refused are rejected.", "sink", "stage")
 	mPointsUnsettled = metrics.NewGauge("hopscope_ledger_points_unsettled", "Points made minus stored, in flight and dropped; anything but 0 is a defect.", "sink")
-	mSeriesPoints    = metrics.NewCounter("hopscope_sink_series_points_total", "Points by series, and by what the sink did with them.", "sink", "series", "outcome")
+	mSeriesPoints    = metrics.NewCounter("hopscope_sink_series_points_total", "Points, by series and outcome.", "sink", "series", "outcome")
 	mRefusedBytes    = metrics.NewGauge("hopscope_sink_refused_bytes", "Bytes on disk of points that the sink refused.", "sink")
-	mRefusedEvicted  = metrics.NewCounter("hopscope_sink_refused_lost_points_total", "Refused points that are not kept, for lack of room or by an error of the disk.", "sink")
+	mRefusedEvicted  = metrics.NewCounter("hopscope_sink_refused_lost_points_total", "Refused points that are not kept, for lack of room or errors of the disk.", "sink")
 )
 
 // spoolValues returns the metrics of the spool of one sink.
@@ -87,17 +87,17 @@ func spoolValues(name string, st *spool.Stats) []metrics.Value {
 	evicted := metrics.NewCounter("hopscope_sink_spool_evicted_total", "Evicted from a full spool.", "sink", "unit")
 	damaged := metrics.NewCounter("hopscope_sink_spool_damaged_total", "Could not be read back, or were missing.", "sink", "unit")
 	return []metrics.Value{
-		metrics.Of(metrics.NewGauge("hopscope_sink_spool_bytes", "Bytes of the spool's segments on disk; the last one stays.", "sink"), st.Bytes, name),
+		metrics.Of(metrics.NewGauge("hopscope_sink_spool_bytes", "Bytes of the spool's segments on disk.", "sink"), st.Bytes, name),
 		metrics.Of(metrics.NewGauge("hopscope_sink_spool_unacknowledged_bytes", "Bytes of the records that the sink has not stored yet.", "sink"), st.UnackedBytes, name),
 		metrics.Of(metrics.NewGauge("hopscope_sink_spool_oldest_age_seconds", "Age of the oldest record that the sink has not stored yet; 0 without one.", "sink"), age, name),
 		metrics.Of(evicted, st.EvictedReports, name, "reports"),
 		metrics.Of(evicted, st.EvictedPoints, name, "points"),
 		metrics.Of(damaged, st.DamagedReports, name, "reports"),
 		metrics.Of(damaged, st.DamagedPoints, name, "points"),
-		metrics.Of(metrics.NewCounter("hopscope_sink_spool_torn_bytes_total", "Bytes behind the last whole record, which a crash left.", "sink"), st.TornBytes, name),
+		metrics.Of(metrics.NewCounter("hopscope_sink_spool_torn_bytes_total", "Bytes behind the last whole record, left by a crash.", "sink"), st.TornBytes, name),
 		metrics.Of(metrics.NewCounter("hopscope_sink_spool_missing_segments_total", "Segments that were gone or emptied.", "sink"), st.MissingSegments, name),
-		metrics.Of(metrics.NewGauge("hopscope_sink_spool_quarantined_bytes", "Damaged bytes that are kept aside in the spool's directory.", "sink"), st.Quarantined, name),
-		metrics.Of(metrics.NewCounter("hopscope_sink_spool_syncs_total", "Times that records were forced to the disk.", "sink"), st.Syncs, name),
+		metrics.Of(metrics.NewGauge("hopscope_sink_spool_quarantined_bytes", "Damaged bytes kept aside in the spool's directory.", "sink"), st.Quarantined, name),
+		metrics.Of(metrics.NewCounter("hopscope_sink_spool_syncs_total", "Syncs of the spool.", "sink"), st.Syncs, name),
 		metrics.Of(metrics.NewCounter("hopscope_sink_spool_sync_failures_total", "Failed syncs of the spool.", "sink"), st.SyncFailures, name),
 		metrics.Of(metrics.NewCounter("hopscope_sink_spool_sync_seconds_total", "Time of all syncs of the spool.", "sink"), st.SyncSeconds, name),
 	}

@@ -17,13 +17,13 @@ import (
 // collector.
 type agentConfig struct {
 	agent.Config `yaml:""`
-	Status       agentStatusConfig `yaml:"status" doc:"What the agent says of itself."`
+	Status       agentStatusConfig `yaml:"status" doc:"State of the agent over HTTP."`
 	Log          logConfig         `yaml:"log" doc:"What is written to standard error."`
 }
 
 // agentStatusConfig is where an agent can be asked.
 type agentStatusConfig struct {
-	Listen string `yaml:"listen" doc:"Address of /metrics, /status, /healthz and /readyz over HTTP, read-only and without a password. Empty disables it."`
+	Listen string `yaml:"listen" doc:"Address of /metrics, /status, /healthz and /readyz, read-only and without a password. Empty disables it."`
 }
 
 // SetDefaults is a port on loopback.

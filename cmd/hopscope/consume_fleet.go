@@ -211,19 +211,19 @@ type consumeMetric struct {
 }
 
 var consumeMetrics = []consumeMetric{
-	{collector.Metric{Name: "hopscope_consume_rebalances_total", Help: "Times that partitions were shared out anew.", Kind: collector.Counter},
+	{collector.Metric{Name: "hopscope_consume_rebalances_total", Help: "Rebalances of partitions.", Kind: collector.Counter},
 		func(c *consumer) float64 { return float64(c.group.Stats().Rebalances) }},
 	{collector.Metric{Name: "hopscope_consume_lost_total", Help: "Losses of all partitions, after a silence longer than a session.", Kind: collector.Counter},
 		func(c *consumer) float64 { return float64(c.group.Stats().Lost) }},
 	{collector.Metric{Name: "hopscope_consume_refused_commits_total", Help: "Offsets that the group refused, since another consumer has the partition.", Kind: collector.Counter},
 		func(c *consumer) float64 { return float64(c.group.Stats().Refused) }},
-	{collector.Metric{Name: "hopscope_consume_rebalance_seconds", Help: "How long the last rebalance took, from letting go to having partitions again."},
+	{collector.Metric{Name: "hopscope_consume_rebalance_seconds", Help: "Time of the last rebalance."},
 		func(c *consumer) float64 { return c.group.Stats().TookOver.Seconds() }},
-	{collector.Metric{Name: "hopscope_consume_kafka_errors_total", Help: "Calls of Kafka that failed and were made again.", Kind: collector.Counter},
+	{collector.Metric{Name: "hopscope_consume_kafka_errors_total", Help: "Calls of Kafka that were tried again.", Kind: collector.Counter},
 		func(c *consumer) float64 { return float64(c.group.Stats().Errors + c.kafka.Stats().Errors) }},
 	{collector.Metric{Name: "hopscope_consume_corrupt_total", Help: "Stretches of a log that cannot be read, passed over.", Kind: collector.Counter},
 		func(c *consumer) float64 { return float64(c.kafka.Stats().Corrupt) }},
-	{collector.Metric{Name: "hopscope_consume_clock_seconds", Help: "Offset of the clock to the brokers', at least."},
+	{collector.Metric{Name: "hopscope_consume_clock_seconds", Help: "Least offset of the clock to the brokers'."},
 		func(c *consumer) float64 { return c.member.Clock().Seconds() }},
 }
 

@@ -20,15 +20,15 @@ import (
 type controlConfig struct {
 	Topology   string                `yaml:"topology" doc:"File or generator of the network that the probes were planned for."`
 	FirstNode  int64                 `yaml:"first_node_id" range:"0..4294967295" doc:"Node id of the topology's first node; the others follow in order. Numeric names are ids themselves."`
-	Files      probe.Files           `yaml:"plan" doc:"Plan whose probes cover the network, and from which control picks those that look closer."`
-	Agents     []steer.AgentHost     `yaml:"agents" doc:"Addresses of hosts to which probes go. For other agents it is up to their settings."`
+	Files      probe.Files           `yaml:"plan" doc:"Plan whose probes cover the network."`
+	Agents     []steer.AgentHost     `yaml:"agents" doc:"Addresses of hosts to which probes go."`
 	Controller steer.ListenConfig    `yaml:"controller" doc:"Where agents follow, over gRPC with mutual TLS."`
-	Collector  steer.CollectorConfig `yaml:"collector" doc:"Whose findings, and whose probes, make links suspicious."`
+	Collector  steer.CollectorConfig `yaml:"collector" doc:"Source of the findings and probes that make links suspicious."`
 	Loop       steer.LoopConfig      `yaml:"loop" doc:"How plans change."`
 	Journal    steer.JournalConfig   `yaml:"journal" doc:"What was pushed where, and what came back."`
 	Fleet      controlFleet          `yaml:"fleet" doc:"Several controls of one network. A topic of Kafka names the one in charge and keeps its plan."`
 	Switches   []steer.Switch        `yaml:"switches" doc:"Switches that are to hold entries. Probes of hopscope need none."`
-	Admin      controlAdmin          `yaml:"admin" doc:"Where operators ask and say."`
+	Admin      controlAdmin          `yaml:"admin" doc:"Commands of operators."`
 	P4Runtime  steer.SwitchTLS       `yaml:"p4runtime" doc:"Certificates towards switches."`
 	Log        logConfig             `yaml:"log" doc:"What is written to standard error."`
 }

@@ -17,7 +17,7 @@ var controlDevices = collector.Metric{Name: "hopscope_control_devices", Help: "A
 // Those that a control has which steers nothing, too.
 var (
 	controlInCharge = collector.Metric{Name: "hopscope_control_in_charge", Help: "1 while this control is in charge; 0 while it stands by, without the other metrics.", Kind: collector.Gauge}
-	controlTerms    = collector.Metric{Name: "hopscope_control_terms_total", Help: "Times that this control came to steer the probes; 1 without a fleet.", Kind: collector.Counter}
+	controlTerms    = collector.Metric{Name: "hopscope_control_terms_total", Help: "Times that this control took charge; 1 without a fleet.", Kind: collector.Counter}
 )
 
 // controlClosed has a label, and a control has it that steers nothing, too.
@@ -25,7 +25,7 @@ var controlClosed = collector.Metric{Name: "hopscope_control_connections_closed_
 	Labels: []string{"listener"}, Kind: collector.Counter}
 
 // controlRemoved has a label.
-var controlRemoved = collector.Metric{Name: "hopscope_control_journal_removed_total", Help: "What the journal removed, because it keeps so many files (journal.keep).", Labels: []string{"unit"}, Kind: collector.Counter}
+var controlRemoved = collector.Metric{Name: "hopscope_control_journal_removed_total", Help: "Files and bytes of the journal removed by journal.keep.", Labels: []string{"unit"}, Kind: collector.Counter}
 
 // controlMetric is a metric of a loop.
 func controlMetric(m *loop.Metric) collector.Metric {

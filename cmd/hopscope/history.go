@@ -77,14 +77,14 @@ func (r *running) historyProblems(problems []string) []string {
 var historyMetrics = []collector.Metric{
 	{Name: "hopscope_history_bytes", Help: "Bytes of the history on disk.", Kind: collector.Gauge},
 	{Name: "hopscope_history_records", Help: "Records of the history: minutes, ten minutes, hours and days.", Kind: collector.Gauge},
-	{Name: "hopscope_history_oldest_timestamp_seconds", Help: "When the oldest record of the history begins; 0 without any.", Kind: collector.Gauge},
+	{Name: "hopscope_history_oldest_timestamp_seconds", Help: "Begin of the oldest record of the history; 0 without any.", Kind: collector.Gauge},
 	{Name: "hopscope_history_written_total", Help: "Records written to the history.", Kind: collector.Counter},
 	{Name: "hopscope_history_written_bytes_total", Help: "Bytes of records written to the history.", Kind: collector.Counter},
 	{Name: "hopscope_history_lost_minutes_total", Help: "Minutes missing in the history, by errors or delays of the disk.", Kind: collector.Counter},
 	{Name: "hopscope_history_lost_windows_total", Help: "Windows in minutes missing in the history.", Kind: collector.Counter},
-	{Name: "hopscope_history_damaged_total", Help: "Records of the history, and remains of some, that could not be read.", Kind: collector.Counter},
-	{Name: "hopscope_history_deleted_files_total", Help: "Files of the history that were deleted by age or by size.", Kind: collector.Counter},
-	{Name: "hopscope_history_findings_left_out_total", Help: "Findings for which a minute of the history had no place.", Kind: collector.Counter},
+	{Name: "hopscope_history_damaged_total", Help: "Records of the history that could not be read.", Kind: collector.Counter},
+	{Name: "hopscope_history_deleted_files_total", Help: "Files of the history deleted by age or size.", Kind: collector.Counter},
+	{Name: "hopscope_history_findings_left_out_total", Help: "Findings beyond the places of a minute of the history.", Kind: collector.Counter},
 }
 
 // historyCollector reads them.

@@ -118,14 +118,14 @@ func (r *running) memberStatus(boot uint64, left bool) []byte {
 var fleetMetrics = []collector.Metric{
 	{Name: "hopscope_fleet_records_total", Help: "Records that Kafka confirmed.", Kind: collector.Counter},
 	{Name: "hopscope_fleet_bytes_total", Help: "Bytes of the values of confirmed records.", Kind: collector.Counter},
-	{Name: "hopscope_fleet_repeats_total", Help: "Records sent again after a lost answer; consumers leave repeats out.", Kind: collector.Counter},
+	{Name: "hopscope_fleet_repeats_total", Help: "Records sent again after a lost answer.", Kind: collector.Counter},
 	{Name: "hopscope_fleet_requests_total", Help: "Requests to write records.", Kind: collector.Counter},
 	{Name: "hopscope_fleet_raw_reports_total", Help: "Reports that were sent one by one.", Kind: collector.Counter},
 	{Name: "hopscope_fleet_raw_batches_total", Help: "Records of single reports.", Kind: collector.Counter},
 	{Name: "hopscope_fleet_raw_bytes_total", Help: "Bytes of the values of records of single reports, compressed.", Kind: collector.Counter},
-	{Name: "hopscope_fleet_clock_offset_seconds", Help: "Offset of the clock to Kafka's, at least; negative is behind. Beyond a window nothing is sent.", Kind: collector.Gauge},
-	{Name: "hopscope_fleet_extra_partitions", Help: "Partitions of windows and reports that were added later, and that stay empty.", Kind: collector.Gauge},
-	{Name: "hopscope_fleet_member", Help: "1 for a member of its fleet; 0 with a problem, which log and page name.", Kind: collector.Gauge},
+	{Name: "hopscope_fleet_clock_offset_seconds", Help: "Least offset of the clock to Kafka's; negative is behind. Beyond a window nothing is sent.", Kind: collector.Gauge},
+	{Name: "hopscope_fleet_extra_partitions", Help: "Partitions that were added later, and stay empty.", Kind: collector.Gauge},
+	{Name: "hopscope_fleet_member", Help: "1 for a member of its fleet; 0 with a problem.", Kind: collector.Gauge},
 }
 
 // fleetCollector reads them.

@@ -129,10 +129,10 @@ type pageMetric struct {
 var pageMetrics = []pageMetric{
 	{collector.Metric{Name: "hopscope_page_unauthorized_total", Kind: collector.Counter, Help: "Requests without a login, or with a wrong one."}, func(s *web.Stats) uint64 { return s.Unauthorized }},
 	{collector.Metric{Name: "hopscope_page_forbidden_total", Kind: collector.Counter, Help: "Requests that their role did not allow."}, func(s *web.Stats) uint64 { return s.Forbidden }},
-	{collector.Metric{Name: "hopscope_page_hosts_refused_total", Kind: collector.Counter, Help: "Requests by a host name that is not allowed (DNS rebinding)."}, func(s *web.Stats) uint64 { return s.HostsRefused }},
+	{collector.Metric{Name: "hopscope_page_hosts_refused_total", Kind: collector.Counter, Help: "Requests by a host name that is not allowed."}, func(s *web.Stats) uint64 { return s.HostsRefused }},
 	{collector.Metric{Name: "hopscope_page_cross_site_total", Kind: collector.Counter, Help: "Changes refused as possibly from a page of another site."}, func(s *web.Stats) uint64 { return s.CrossSite }},
-	{collector.Metric{Name: "hopscope_page_headers_ignored_total", Kind: collector.Counter, Help: "Requests with headers of a proxy, from addresses that web.access.trusted_proxies does not have."}, func(s *web.Stats) uint64 { return s.Ignored }},
-	{collector.Metric{Name: "hopscope_page_address_tokens_total", Kind: collector.Counter, Help: "Tokens that came in an address, where they do not belong."}, func(s *web.Stats) uint64 { return s.AddressTokens }},
+	{collector.Metric{Name: "hopscope_page_headers_ignored_total", Kind: collector.Counter, Help: "Requests with headers of a proxy that web.access.trusted_proxies does not list."}, func(s *web.Stats) uint64 { return s.Ignored }},
+	{collector.Metric{Name: "hopscope_page_address_tokens_total", Kind: collector.Counter, Help: "Tokens in addresses, where they do not belong."}, func(s *web.Stats) uint64 { return s.AddressTokens }},
 	{collector.Metric{Name: "hopscope_page_logins_total", Kind: collector.Counter, Help: "Logins that began a session."}, func(s *web.Stats) uint64 { return s.Logins }},
 	{collector.Metric{Name: "hopscope_page_wrong_logins_total", Kind: collector.Counter, Help: "Wrong tokens."}, func(s *web.Stats) uint64 { return s.WrongLogins }},
 	{collector.Metric{Name: "hopscope_page_slowed_logins_total", Kind: collector.Counter, Help: "Logins delayed after wrong ones from their address."}, func(s *web.Stats) uint64 { return s.Slowed }},
@@ -140,7 +140,7 @@ var pageMetrics = []pageMetric{
 	{collector.Metric{Name: "hopscope_page_sessions_expired_total", Kind: collector.Counter, Help: "Sessions that ended by their time."}, func(s *web.Stats) uint64 { return s.Expired }},
 	{collector.Metric{Name: "hopscope_page_tokens", Kind: collector.Gauge, Help: "Tokens by role."}, func(s *web.Stats) uint64 { return uint64(s.Tokens) }},
 	{collector.Metric{Name: "hopscope_page_changes_total", Kind: collector.Counter, Help: "Changes that were made and recorded."}, func(s *web.Stats) uint64 { return s.Changes }},
-	{collector.Metric{Name: "hopscope_page_changes_unrecorded_total", Kind: collector.Counter, Help: "Changes refused since they could not be recorded, and failures of changes that are not recorded."}, func(s *web.Stats) uint64 { return s.Unrecorded }},
+	{collector.Metric{Name: "hopscope_page_changes_unrecorded_total", Kind: collector.Counter, Help: "Changes refused since they could not be recorded, and failures without a record."}, func(s *web.Stats) uint64 { return s.Unrecorded }},
 	{collector.Metric{Name: "hopscope_page_changes_damaged_lines", Kind: collector.Gauge, Help: "Unreadable lines of the log of changes at the start."}, func(s *web.Stats) uint64 { return s.OddLines }},
 }
 

@@ -26,7 +26,7 @@ import (
 // its metrics and its part of the loss ledger follow from it.
 type config struct {
 	collector.Config   `yaml:""`
-	Ports              []string              `yaml:"ports" doc:"Ports, as [ADDRESS:]PORT [TYPE], by default at 127.0.0.1; [::] is every address. Type auto, or none, recognises telemetry reports, sFlow, IPFIX and NetFlow 9. With reports, sflow or ipfix other content is counted and named. otlp-grpc and otlp-http are TCP ports for OTLP metrics. Ports of the default that are in use are left out with a warning."`
+	Ports              []string              `yaml:"ports" doc:"Ports, as [ADDRESS:]PORT [TYPE], by default at 127.0.0.1; [::] is every address. Type auto, or none, recognises telemetry reports, sFlow, IPFIX and NetFlow 9; reports, sflow and ipfix read that alone. otlp-grpc and otlp-http are TCP ports for OTLP metrics. Default ports that are in use are left out with a warning."`
 	UDP                udp.Config            `yaml:"udp" doc:"Report datagrams from the network."`
 	AFPacket           afpacket.Config       `yaml:"afpacket" doc:"Packets of interfaces through kernel rings (Linux)."`
 	PCAP               pcapfile.FollowConfig `yaml:"pcap" doc:"Captures beside the sockets."`
@@ -41,7 +41,7 @@ type config struct {
 	Syslog             collector.StoreConfig[receiver.Syslog]       `yaml:"syslog" doc:"Alerts as messages of syslog."`
 	Consume            fleet.Config                                 `yaml:"consume" doc:"How a consumer merges the windows of a fleet."`
 	Web                web.Config                                   `yaml:"web" doc:"The page, the metrics and the health checks."`
-	History            history.Config                               `yaml:"history" doc:"What the page shows of the past: windows on disk, merged to minutes, hours and days."`
+	History            history.Config                               `yaml:"history" doc:"The past on the page: windows on disk, merged to minutes, hours and days."`
 	Log                logConfig                                    `yaml:"log" doc:"What is written to standard error."`
 
 	file *settings.File // that was read, if any

@@ -17,14 +17,14 @@ import (
 
 // Config is the settings by which reports are decoded.
 type Config struct {
-	Profile  string    `yaml:"profile" doc:"Dialect of exporters that no entry of profiles names (see docs/formats.md)."`
+	Profile  string    `yaml:"profile" doc:"Dialect of exporters that no entry of profiles names (docs/formats.md)."`
 	Profiles []Profile `yaml:"profiles" doc:"Dialects by source address; the longest prefix wins."`
 	// Recognise is one of "adopt", "suggest" and "off".
-	Recognise string          `yaml:"recognise" doc:"Action when auto cannot read an exporter and one other dialect explains all its reports: adopt it, suggest it in the log, or off." oneof:"adopt|suggest|off"`
+	Recognise string          `yaml:"recognise" doc:"Action when auto cannot read an exporter and one dialect explains all its reports: adopt it, suggest it in the log, or off." oneof:"adopt|suggest|off"`
 	Dialects  []Dialect       `yaml:"dialects" doc:"Dialects beside the built-in ones, each made of another one (docs/formats.md)."`
 	Sites     []Site          `yaml:"sites" doc:"Parts of the network with node numbers of their own, by addresses of exporters (docs/inventory.md)."`
 	Metrics   MetricConfig    `yaml:"metrics" doc:"What metrics of OpenTelemetry mean, which otlp receives (docs/formats.md)."`
-	Tracking  sequence.Config `yaml:"tracking" doc:"How sequence numbers are followed."`
+	Tracking  sequence.Config `yaml:"tracking" doc:"Tracking of sequence numbers."`
 }
 
 // Profile gives one network of exporters its dialect.

@@ -17,13 +17,13 @@ import (
 
 // Dialect is a profile that the settings derive from another one. A setting that is left out is as there.
 type Dialect struct {
-	Name        string   `yaml:"name" doc:"Name, for exporters.profile, exporters.profiles and --profile: small letters, digits and dashes."`
-	Base        string   `yaml:"base" doc:"Profile that it changes: a built-in one (\"hopscope config profiles\"), or an earlier one of this list."`
+	Name        string   `yaml:"name" doc:"Name of the dialect, of small letters, digits and dashes."`
+	Base        string   `yaml:"base" doc:"Profile that it changes, built in (\"hopscope config profiles\") or earlier in this list."`
 	ReportPorts []uint16 `yaml:"report_ports" doc:"UDP destination ports of telemetry reports in captures." range:"1..65535"`
 	Reports     []string `yaml:"report_versions" doc:"Versions of telemetry reports." oneof:"0.5|1.0|2.0"`
 	INT         []string `yaml:"int_versions" doc:"Versions of INT." oneof:"0.5|1.0|2.x"`
 
-	With    []string `yaml:"with" doc:"Deviations from the specifications that it has (docs/formats.md lists them)."`
+	With    []string `yaml:"with" doc:"Its deviations from the specifications (docs/formats.md lists them)."`
 	Without []string `yaml:"without" doc:"Deviations of its base that it has not."`
 
 	DSCP        uint8           `yaml:"dscp" doc:"DSCP of packets with INT, in the bits of dscp_mask." range:"0..63"`
@@ -35,7 +35,7 @@ type Dialect struct {
 	Domains     []DialectDomain `yaml:"domains" doc:"Domain specific ids of INT 2.x, beside the base's."`
 
 	Units       DialectUnits    `yaml:"units" doc:"Size of a unit on the wire. 0 is the base's."`
-	Wrong       []string        `yaml:"wrong_fields" doc:"Wrong fields of its hops, by their names in \"hopscope decode\", for no statistics."`
+	Wrong       []string        `yaml:"wrong_fields" doc:"Fields of its hops that are wrong, by their names in \"hopscope decode\"."`
 	DropReasons []DialectReason `yaml:"drop_reasons" doc:"What its drop reasons mean, beside those of the base."`
 }
 

@@ -26,14 +26,14 @@ import (
 type DigestConfig struct {
 	Nodes        string        `yaml:"nodes" doc:"Node ids of digests, as 0-127,4096. Without nodes and topology digests are only counted."`
 	Topology     string        `yaml:"topology" doc:"Nodes and links of paths: a file or a generator, as for hopscope plan. Numeric names are node ids; other nodes count from 0 in file order."`
-	Site         string        `yaml:"site" doc:"Site in exporters.sites of these nodes; digests of other exporters are not read. Empty is for exporters in no site."`
+	Site         string        `yaml:"site" doc:"Site of these nodes, of exporters.sites; digests of other exporters are not read. Empty is for exporters in no site."`
 	Routing      string        `yaml:"routing" doc:"Possible paths: any walk over links, distance (fewest hops), ecmp (the same in equal shares), weights (shortest by link weights in the topology)." oneof:"any|distance|ecmp|weights"`
-	Edges        []DigestEdge  `yaml:"edges" doc:"Nodes where packets of some addresses enter or leave the network; the longest prefix wins. They speed up path inference."`
-	Plans        []string      `yaml:"plans" doc:"Execution plans of hopscope plan queries. Digests of other epochs are counted and not read."`
+	Edges        []DigestEdge  `yaml:"edges" doc:"Nodes where packets of some addresses enter or leave the network, for faster path inference; the longest prefix wins."`
+	Plans        []string      `yaml:"plans" doc:"Execution plans of hopscope plan queries. Digests of other epochs are only counted."`
 	Confidence   float64       `yaml:"confidence" doc:"Least probability at which a path is reported." range:"0.5..0.999999999999"`
-	MemoryBytes  int64         `yaml:"memory_bytes" doc:"Memory of all shards for paths being traced, for each coding scheme, and for sketches of values." range:"1048576..1099511627776"`
-	SearchIDs    int64         `yaml:"search_ids" doc:"Ids below which a node outside of the topology is searched, to name it. 0 disables it." range:"0..4294967295"`
-	SprayBytes   int64         `yaml:"spray_bytes" doc:"Memory of all shards for digests of flows with several paths, up to 32 KiB a flow. 0 disables the inference of these paths." range:"0..1099511627776"`
+	MemoryBytes  int64         `yaml:"memory_bytes" doc:"Memory for paths being traced, for each coding scheme, and for sketches of values." range:"1048576..1099511627776"`
+	SearchIDs    int64         `yaml:"search_ids" doc:"Ids below which a node outside of the topology is searched. 0 disables it." range:"0..4294967295"`
+	SprayBytes   int64         `yaml:"spray_bytes" doc:"Memory for digests of flows with several paths, up to 32 KiB a flow. 0 disables the inference of these paths." range:"0..1099511627776"`
 	TofinoHigh   bool          `yaml:"tofino_high_half" doc:"Tofino-PINT takes the layer from the upper half of the hash of the packet id. The wrong half makes all digests strange."`
 	SketchBytes  int           `yaml:"sketch_bytes" doc:"Size of the sketch of one hop of a flow, for latencies." range:"32..1024"`
 	SketchWindow time.Duration `yaml:"sketch_window" doc:"Time covered by these sketches, in four rotating parts. 0 is the life of a flow, in a quarter of the memory." range:"0s..24h"`

@@ -15,8 +15,8 @@ import (
 // IPFIX is the settings for IPFIX and NetFlow 9, where an exporter's profile reads them.
 type IPFIX struct {
 	Enabled       bool          `yaml:"enabled" doc:"Read IPFIX and NetFlow 9 on every port whose profile has it (auto, ipfix)."`
-	PathDelay     string        `yaml:"path_delay" doc:"Delay fields without an enterprise number beside 530 to 533 of RFC 9951: auto adds 600 to 603 of pmacct, fluvia 521 to 528 (now TCP options at IANA), iana none. Huawei's are always read." oneof:"auto|fluvia|iana"`
-	Sampling      []Sampling    `yaml:"sampling" doc:"Sampling rates of exporters that do not send them, as Broadcom's chips for drops; the longest prefix wins."`
+	PathDelay     string        `yaml:"path_delay" doc:"Delay fields beside 530 to 533 of RFC 9951: auto adds 600 to 603 of pmacct, fluvia 521 to 528 (now TCP options at IANA), iana none. Huawei's are always read." oneof:"auto|fluvia|iana"`
+	Sampling      []Sampling    `yaml:"sampling" doc:"Sampling rates of exporters that do not send them; the longest prefix wins."`
 	Templates     int           `yaml:"templates" doc:"Most templates that are kept, of all exporters." range:"1..1000000"`
 	ParkedSets    int           `yaml:"parked_sets" doc:"Data sets of an exporter that wait for their template; the oldest go first." range:"0..4096"`
 	ParkedFor     time.Duration `yaml:"parked_for" doc:"How long a data set waits for its template." range:"1s..24h"`

@@ -13,8 +13,8 @@ import (
 
 // MetricConfig defines the meaning of metrics of OpenTelemetry.
 type MetricConfig struct {
-	Nodes       []string     `yaml:"nodes" doc:"Attributes of a resource or data point with the node, as name, address or number; the first present one counts. Without any it is the sender's address."`
-	MemoryBytes int64        `yaml:"memory_bytes" doc:"Most memory for streams of data points, some 200 bytes and 8 a bucket each. Further streams are refused and counted." range:"65536..17179869184"`
+	Nodes       []string     `yaml:"nodes" doc:"Attributes with the node, as name, address or number; the first present one counts. Without any it is the sender's address."`
+	MemoryBytes int64        `yaml:"memory_bytes" doc:"Most memory for streams of data points, some 200 bytes and 8 a bucket each. Further streams are refused." range:"65536..17179869184"`
 	Rules       []MetricRule `yaml:"rules" doc:"Meanings of metrics, before the built-in rules for Cumulus and SONiC; the first match counts."`
 }
 

@@ -17,10 +17,10 @@ import (
 
 // Site is a part of the network whose nodes have numbers of their own, with the exporters that report about it.
 type Site struct {
-	ID        uint8    `yaml:"id" doc:"Number of the site in the node numbers of series. It is the same in all members of a fleet, and never changes." range:"1..255"`
-	Name      string   `yaml:"name" doc:"What people call it, as site in the inventory."`
+	ID        uint8    `yaml:"id" doc:"Number of the site in node numbers of series. It is the same in a fleet, and never changes." range:"1..255"`
+	Name      string   `yaml:"name" doc:"Its name, as site in the inventory."`
 	Exporters []string `yaml:"exporters" doc:"Source addresses of its exporters, as 10.1.0.0/16; the longest prefix of all sites wins."`
-	Addresses []string `yaml:"addresses" doc:"IPv4 addresses with other hosts in other sites, as 10.0.0.0/8: flows from or to them belong to the site."`
+	Addresses []string `yaml:"addresses" doc:"IPv4 addresses that other sites have too, as 10.0.0.0/8: flows from or to them belong to the site."`
 }
 
 // maxSitePrefixes bounds the prefixes of all sites, which are gone through for an address not seen lately.

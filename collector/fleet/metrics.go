@@ -16,18 +16,18 @@ var (
 	mRecords    = metrics.NewCounter("hopscope_consume_records_total", "Records read.", "topic", "partition")
 	mBytes      = metrics.NewCounter("hopscope_consume_bytes_total", "Bytes of the values of records read.", "topic", "partition")
 	mHeld       = metrics.NewGauge("hopscope_consume_held", "1 for a partition that this consumer has.", "topic", "partition")
-	mOpen       = metrics.NewGauge("hopscope_consume_open_windows", "Windows of a partition that have begun and did not end.", "topic", "partition")
+	mOpen       = metrics.NewGauge("hopscope_consume_open_windows", "Open windows of a partition.", "topic", "partition")
 	mWindow     = metrics.NewGauge("hopscope_consume_window_seconds", "End of the last window that was published, since 1970.", "topic", "partition")
 	mWindows    = metrics.NewCounter("hopscope_consume_windows_total", "Windows published for the first time.", "topic")
-	mLate       = metrics.NewCounter("hopscope_consume_late_total", "Records behind the end of their window, which is published again.", "topic")
-	mDuplicate  = metrics.NewCounter("hopscope_consume_duplicates_total", "Records that were written twice, and counted once.", "topic")
-	mConflict   = metrics.NewCounter("hopscope_consume_conflicts_total", "Records refused because another one has their number: a run is there twice.", "topic")
+	mLate       = metrics.NewCounter("hopscope_consume_late_total", "Late records, whose window is published again.", "topic")
+	mDuplicate  = metrics.NewCounter("hopscope_consume_duplicates_total", "Records written twice.", "topic")
+	mConflict   = metrics.NewCounter("hopscope_consume_conflicts_total", "Records refused since another one has their number: a run is there twice.", "topic")
 	mUnknown    = metrics.NewCounter("hopscope_consume_unknown_total", "Records of a later version, passed over.", "topic")
-	mRefused    = metrics.NewCounter("hopscope_consume_refused_total", "Records that are not right, passed over.", "topic")
-	mGone       = metrics.NewCounter("hopscope_consume_gone_total", "Records that were to be read, and that retention had removed.", "topic")
+	mRefused    = metrics.NewCounter("hopscope_consume_refused_total", "Invalid records, passed over.", "topic")
+	mGone       = metrics.NewCounter("hopscope_consume_gone_total", "Records removed by retention before they were read.", "topic")
 	mReread     = metrics.NewCounter("hopscope_consume_read_again_total", "Records read again at the close of their window, beyond held_bytes.", "topic")
-	mMissing    = metrics.NewGauge("hopscope_consume_missing_collectors", "Collectors that the last window of the owner was published without.")
-	mForced     = metrics.NewCounter("hopscope_consume_forced_total", "Windows published although slices had not published theirs.")
+	mMissing    = metrics.NewGauge("hopscope_consume_missing_collectors", "Collectors missing in the last window of the owner.")
+	mForced     = metrics.NewCounter("hopscope_consume_forced_total", "Windows published without some slices.")
 	mRestarts   = metrics.NewCounter("hopscope_consume_restarts_total", "Restarts of a partition from its checkpoint after a failure.", "topic")
 	mSaves      = metrics.NewCounter("hopscope_consume_checkpoints_total", "Checkpoints written.", "topic")
 	mStateBytes = metrics.NewGauge("hopscope_consume_checkpoint_bytes", "Size of the last checkpoints, all partitions together.", "topic")
@@ -38,7 +38,7 @@ var (
 	mInFlight   = metrics.NewGauge("hopscope_consume_in_flight", "Reports of merged windows on their way, by stage.", "sink", "stage")
 	mDropped    = metrics.NewCounter("hopscope_consume_dropped_total", "Reports of merged windows that were dropped, by stage.", "sink", "stage")
 	mLeftOut    = metrics.NewGauge("hopscope_left_out", "What limits left out in this run, by the setting to raise, in the units of /readyz and the console.", "setting")
-	mWrite      = metrics.Metric{Name: "hopscope_consume_write_seconds", Help: "How long writes to a store took.", Labels: []string{"sink", "ok"}, Kind: metrics.Histogram}
+	mWrite      = metrics.Metric{Name: "hopscope_consume_write_seconds", Help: "Time of one write to a store.", Labels: []string{"sink", "ok"}, Kind: metrics.Histogram}
 
 	// Metrics are all of them.
 	Metrics = []metrics.Metric{

@@ -71,6 +71,7 @@ type referrer struct {
 // shared is a part of the settings that several sections hold.
 type shared struct {
 	v       reflect.Value // of the first one
+	doc     string        // of the key that holds it, unless a section has another
 	holders []string
 	differs map[string]bool // keys whose defaults are not the same in all
 }
@@ -94,7 +95,7 @@ func (r *referrer) collect(v reflect.Value, path string) {
 		}
 		s := r.shared[title]
 		if s == nil {
-			s = &shared{v: v.Field(i), differs: map[string]bool{}}
+			s = &shared{v: v.Field(i), doc: f.Tag.Get("doc"), differs: map[string]bool{}}
 			r.shared[title], r.titles = s, append(r.titles, title)
 		}
 		s.holders = append(s.holders, "`"+at+"`")
@@ -115,7 +116,7 @@ func (r *referrer) row(key, values, meaning string) {
 // writeShared writes the section of a shared part.
 func (r *referrer) writeShared(title string) {
 	s := r.shared[title]
-	fmt.Fprintf(&r.b, "## %s\n\nKeys of %s.\n\n%s", title, strings.Join(s.holders, ", "), referenceHead)
+	fmt.Fprintf(&r.b, "## %s\n\n%s\n\n%s", title, strings.TrimSpace(s.doc+" Keys of "+strings.Join(s.holders, ", ")+"."), referenceHead)
 	for _, f := range fieldsOf(s.v.Type()) {
 		values := valuesCell(s.v.FieldByIndex(f.Index), f.StructField)
 		if s.differs[f.key] {
@@ -152,7 +153,11 @@ func (r *referrer) write(v reflect.Value, path string) {
 		}
 		title := sharedAround(v, &f)
 		if part != "" {
-			r.row(f.key, "", strings.TrimSpace(docOf(v, &f)+" "+r.link(part, v.FieldByIndex(f.Index))))
+			text := r.link(part, v.FieldByIndex(f.Index))
+			if doc := docOf(v, &f); doc != r.shared[part].doc {
+				text = doc + " " + text
+			}
+			r.row(f.key, "", text)
 		} else if title == "" {
 			r.row(f.key, valuesCell(v.FieldByIndex(f.Index), f.StructField), docOf(v, &f))
 		} else if !inlined[title] {

@@ -179,10 +179,10 @@ func TestReferenceShared(t *testing.T) {
 	if err := Reference(&b, &o); err != nil {
 		t.Fatal(err)
 	}
-	const want = "## `a`\n\n" + referenceHead + "| `key` |  | [Security](#security). |\n| `room` |  | Its room. [Room](#room), `prefix` is `x`. |\n\n" +
-		"## `b`\n\n" + referenceHead + "| `key` |  | [Security](#security). |\n| `room` |  | Its room. [Room](#room), `prefix` is `z`. |\n\n" +
+	const want = "## `a`\n\n" + referenceHead + "| `key` |  | [Security](#security). |\n| `room` |  | [Room](#room), `prefix` is `x`. |\n\n" +
+		"## `b`\n\n" + referenceHead + "| `key` |  | [Security](#security). |\n| `room` |  | [Room](#room), `prefix` is `z`. |\n\n" +
 		"## Security\n\nKeys of `a`, `b`.\n\n" + referenceHead + "| `key` |  | Its key. |\n\n" +
-		"## Room\n\nKeys of `a.room`, `b.room`.\n\n" + referenceHead + "| `prefix` | by section | Source prefix. |\n| `profile` | `auto`; auto, geant | Profile. |\n\n"
+		"## Room\n\nIts room. Keys of `a.room`, `b.room`.\n\n" + referenceHead + "| `prefix` | by section | Source prefix. |\n| `profile` | `auto`; auto, geant | Profile. |\n\n"
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &b, want)
 	}

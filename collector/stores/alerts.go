@@ -115,9 +115,9 @@ func (a *Alerting) Problem() string { return a.Rules().Problem() }
 // The metrics of alerts.
 var (
 	mAlertsOpen    = metrics.NewGauge("hopscope_alerts_open", "Open alerts, muted ones included; 0 without a receiver.")
-	mAlertsSent    = metrics.NewCounter("hopscope_alerts_total", "Alerts that were handed to the receivers, by what they say.", "status")
-	mAlertsRefused = metrics.NewCounter("hopscope_alerts_refused_total", "Findings of which no alert was made, because max_open were open.")
-	mAlertsRules   = metrics.NewCounter("hopscope_alerts_rules_failures_total", "Failed reads of the file of acknowledgements and mutes; those before it stay.")
+	mAlertsSent    = metrics.NewCounter("hopscope_alerts_total", "Alerts handed to the receivers, by status.", "status")
+	mAlertsRefused = metrics.NewCounter("hopscope_alerts_refused_total", "Findings without an alert, beyond max_open.")
+	mAlertsRules   = metrics.NewCounter("hopscope_alerts_rules_failures_total", "Failed reads of the file of acknowledgements and mutes.")
 
 	// AlertMetrics are all of them.
 	AlertMetrics = []metrics.Metric{mAlertsOpen, mAlertsSent, mAlertsRefused, mAlertsRules}

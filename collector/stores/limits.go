@@ -33,7 +33,7 @@ func (s *Set) Limits(balances []sink.Balance) (list []sink.Limit) {
 }
 
 // mRemoved is the metric of stores that remove stored points.
-var mRemoved = metrics.NewCounter("hopscope_sink_removed_total", "What the sink removed by its limit of kept files.", "sink", "unit")
+var mRemoved = metrics.NewCounter("hopscope_sink_removed_total", "Files and their contents removed by the limit of kept files.", "sink", "unit")
 
 // RemovedMetrics are the metrics of EmitRemoved.
 var RemovedMetrics = []metrics.Metric{mRemoved}

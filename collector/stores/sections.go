@@ -52,13 +52,13 @@ type section interface {
 type Config[C any] struct {
 	Enabled bool             `yaml:"enabled" doc:"Write to this store."`
 	Config  C                `yaml:",inline"`
-	Queue   sink.QueueConfig `yaml:"queue" shared:"Queue" doc:"Between the collector and the store."`
-	Spool   SpoolConfig      `yaml:"spool" shared:"Spool" doc:"What is kept on disk while the store is away."`
+	Queue   sink.QueueConfig `yaml:"queue" shared:"Queue" doc:"Memory for batches that wait for the store or receiver."`
+	Spool   SpoolConfig      `yaml:"spool" shared:"Spool" doc:"Batches on disk while the store or receiver is away."`
 }
 
 // SpoolConfig is a spool that can be left out.
 type SpoolConfig struct {
-	Enabled      bool `yaml:"enabled" doc:"Keep batches on disk until the store has them."`
+	Enabled      bool `yaml:"enabled" doc:"Keep batches on disk."`
 	spool.Config `yaml:""`
 	RefusedBytes int64 `yaml:"refused_bytes" doc:"Most bytes of refused points; the oldest go first." range:"1048576..1099511627776"`
 }

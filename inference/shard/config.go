@@ -11,13 +11,13 @@ import (
 type Config struct {
 	MemoryBytes    int64         `yaml:"memory_bytes" doc:"Memory of flow tables and sketches, which bounds the number of flows." range:"1048576..1099511627776"`
 	IdleTimeout    time.Duration `yaml:"idle_timeout" doc:"Time unseen after which a flow or hop is forgotten." range:"1s..24h"`
-	PathLength     int           `yaml:"path_length" doc:"Hops of a usual path, by which memory is divided between flows and sketches." range:"1..64"`
+	PathLength     int           `yaml:"path_length" doc:"Hops of a usual path, which divides memory between flows and sketches." range:"1..64"`
 	MaxPathLength  int           `yaml:"max_path_length" doc:"Hops of a flow with own sketches; further ones count for hops alone." range:"1..64"`
 	MaxHops        int           `yaml:"max_hops" doc:"Hops (node and egress interface) of a window, and of a day (UTC); further ones are folded into other." range:"1..65535"`
 	TopFlows       int           `yaml:"top_flows" doc:"Busiest flows of a window that are reported and stored. At most half of them are probes of agents." range:"0..10000"`
-	DailyFlows     int           `yaml:"daily_flows" doc:"Flows a day (UTC) with own series, which a store indexes. Further ones are stored as the flow other." range:"0..10000000"`
+	DailyFlows     int           `yaml:"daily_flows" doc:"Flows a day (UTC) with own series. Further ones are stored as the flow other." range:"0..10000000"`
 	MaxPathChanges int           `yaml:"max_path_changes" doc:"Path changes in the list of a window; further ones are counted." range:"0..1000000"`
-	MaxDrops       int           `yaml:"max_drops" doc:"Pairs of node and drop reason in the list of a window; drops of further ones are counted together." range:"1..1000000"`
+	MaxDrops       int           `yaml:"max_drops" doc:"Pairs of node and drop reason in the list of a window; further ones are counted together." range:"1..1000000"`
 }
 
 // DefaultConfig keeps about 500 000 flows of five hops.

@@ -14,13 +14,13 @@ import (
 
 // Config is the settings of the interfaces that are read, and of the packets taken from them.
 type Config struct {
-	Interfaces    []string      `yaml:"interfaces" doc:"Interfaces read through rings (AF_PACKET): Ethernet, loopback, or tunnels of IP. They need Linux and CAP_NET_RAW."`
+	Interfaces    []string      `yaml:"interfaces" doc:"Interfaces read through rings: Ethernet, loopback, or tunnels of IP. They need Linux and CAP_NET_RAW."`
 	Everything    bool          `yaml:"everything" doc:"Take all packets, beyond the settings below: for INT in TCP or in tunnels."`
-	Ports         []string      `yaml:"ports" doc:"UDP destination ports to take, as PORT [TYPE], beside those of ports, which lists the types, and udp.listen. Any destination address is read."`
+	Ports         []string      `yaml:"ports" doc:"UDP destination ports to take, to any address, as PORT [TYPE], beside those of ports and udp.listen."`
 	EtherTypes    []uint16      `yaml:"ether_types" range:"1536..65535" doc:"EtherTypes to take: 0x0700 and 0x0701 of INT-Probe, 0x1337 of PINT on Tofino."`
 	Protocols     []uint8       `yaml:"protocols" range:"0..255" doc:"IP protocols and IPv6 next headers to take: 0 and 60 are options with IOAM, 253 is IFA, 6 is all of TCP."`
 	Addresses     []string      `yaml:"addresses" doc:"Prefixes or addresses from or to which IP packets are taken. Empty takes all."`
-	Promiscuous   bool          `yaml:"promiscuous" doc:"Take packets to other machines' Ethernet addresses, as a mirror port delivers them."`
+	Promiscuous   bool          `yaml:"promiscuous" doc:"Take packets to other Ethernet addresses, as a mirror port delivers them."`
 	Workers       int           `yaml:"workers" range:"0..64" doc:"Rings an interface, each with a worker, over which the kernel spreads flows. 0 is one a CPU, at most 8."`
 	RingBytes     int           `yaml:"ring_bytes" range:"1048576..1073741824" doc:"Kernel memory of a ring. 16 MiB hold about 50000 frames of 242 bytes."`
 	MaxFrameBytes int           `yaml:"max_frame_bytes" range:"64..65535" doc:"Longer frames are cut to this size and counted."`
@@ -83,7 +83,7 @@ func (c Config) Metrics() []ingest.Metric {
 	return []ingest.Metric{
 		{Name: "frames_total", Help: "Frames read from interfaces.", Value: func(s *ingest.Stats) uint64 { return s.Frames }},
 		{Name: "bytes_total", Help: "Bytes of frames read from interfaces.", Value: func(s *ingest.Stats) uint64 { return s.Bytes }},
-		{Name: "kernel_dropped_total", Help: "Frames that the kernel dropped because the ring was full.", Value: func(s *ingest.Stats) uint64 { return s.KernelDropped }},
+		{Name: "kernel_dropped_total", Help: "Frames dropped by the kernel: the ring was full.", Value: func(s *ingest.Stats) uint64 { return s.KernelDropped }},
 		{Name: "truncated_total", Help: "Frames longer than afpacket.max_frame_bytes.", Value: func(s *ingest.Stats) uint64 { return s.Truncated }},
 	}
 }

@@ -17,15 +17,15 @@ type Config struct {
 	Brokers      []string      `yaml:"brokers" doc:"First brokers, as HOST:PORT; one reachable broker names the others."`
 	Prefix       string        `yaml:"prefix" doc:"Prefix of all topics and groups. Two fleets on one Kafka need two."`
 	TLS          bool          `yaml:"tls" doc:"Encrypt, and check the brokers' certificates."`
-	CAFile       string        `yaml:"ca_file" doc:"PEM file of the authorities that sign the brokers' certificates; empty means the system's."`
+	CAFile       string        `yaml:"ca_file" doc:"PEM file of the authorities of the brokers' certificates. Empty is the system's."`
 	CertFile     string        `yaml:"cert_file" doc:"PEM file of the certificate for the brokers, with key_file; read for every connection."`
 	KeyFile      string        `yaml:"key_file" doc:"PEM file of the key that belongs to cert_file."`
 	ServerName   string        `yaml:"server_name" doc:"Name in the brokers' certificates, if it is not the host of their address."`
 	TLSInsecure  bool          `yaml:"tls_insecure" doc:"Accept any certificate. A machine in between can read the password and change data."`
 	SASL         string        `yaml:"sasl" doc:"Method of login. SCRAM hides the password from the broker." oneof:"none|plain|scram-sha-256|scram-sha-512"`
 	User         string        `yaml:"user" doc:"Name to log in with."`
-	PasswordFile string        `yaml:"password_file" doc:"File with the password, read for every connection. White space around it is ignored."`
-	PasswordEnv  string        `yaml:"password_env" doc:"Name of the environment variable that holds the password, instead of password_file."`
+	PasswordFile string        `yaml:"password_file" doc:"File with the password, read for every connection."`
+	PasswordEnv  string        `yaml:"password_env" doc:"Environment variable with the password, instead of password_file."`
 	Timeout      time.Duration `yaml:"timeout" doc:"Longest wait for a connection, and for the answer to one request." range:"100ms..10m"`
 }
 

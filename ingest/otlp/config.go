@@ -22,7 +22,7 @@ type Config struct {
 	TLSKeyFile      string        `yaml:"tls_key_file" doc:"PEM file with its key."`
 	TLSClientCAFile string        `yaml:"tls_client_ca_file" doc:"PEM file of the authorities that sign senders' certificates. Empty requires none."`
 	MaxRequestBytes int           `yaml:"max_request_bytes" doc:"Longest request, unpacked; longer ones are refused." range:"65536..67108864"`
-	MaxRequests     int           `yaml:"max_requests" doc:"Requests received or waiting at a time, which bounds memory with max_request_bytes. Senders of further ones are asked to retry." range:"1..1024"`
+	MaxRequests     int           `yaml:"max_requests" doc:"Requests received or waiting at a time. Senders of further ones are asked to retry." range:"1..1024"`
 	MaxConnections  int           `yaml:"max_connections" doc:"Connections to each address; further ones wait until one ends." range:"1..65536"`
 	Timeout         time.Duration `yaml:"timeout" doc:"Longest time to receive and read a request, and for a handshake." range:"100ms..10m"`
 }

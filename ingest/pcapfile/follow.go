@@ -20,7 +20,7 @@ import (
 
 // FollowConfig names the captures that a running collector reads.
 type FollowConfig struct {
-	Files       []string      `yaml:"files" doc:"Captures: a file, read from its start and followed as it grows; a FIFO of a capture program (tcpdump -w FIFO); \"-\", with its quotes, for standard input. Frames count when they are read."`
+	Files       []string      `yaml:"files" doc:"Captures: a file, read from its start and followed as it grows; a FIFO of a capture program (tcpdump -w FIFO); \"-\", with its quotes, for standard input."`
 	Poll        time.Duration `yaml:"poll" doc:"Interval of checks whether a file has grown." range:"10ms..1m"`
 	BatchFrames int           `yaml:"batch_frames" doc:"Most frames that are handed over at once." range:"1..4096"`
 }
@@ -90,8 +90,8 @@ func (c FollowConfig) Metrics() []ingest.Metric {
 	return []ingest.Metric{
 		{Name: "frames_total", Help: "Frames read from captures.", Value: func(s *ingest.Stats) uint64 { return s.Frames }},
 		{Name: "bytes_total", Help: "Bytes of frames read from captures.", Value: func(s *ingest.Stats) uint64 { return s.Bytes }},
-		{Name: "truncated_total", Help: "Frames of which the capture holds less than was on the wire.", Value: func(s *ingest.Stats) uint64 { return s.Truncated }},
-		{Name: "damaged_total", Help: "Captures that could not be read to their end.", Value: func(s *ingest.Stats) uint64 { return s.Damaged }},
+		{Name: "truncated_total", Help: "Frames that the capture cut.", Value: func(s *ingest.Stats) uint64 { return s.Truncated }},
+		{Name: "damaged_total", Help: "Captures that are not readable to their end.", Value: func(s *ingest.Stats) uint64 { return s.Damaged }},
 	}
 }
 

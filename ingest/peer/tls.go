@@ -13,7 +13,7 @@ import (
 // TLS is the settings by which a client and its server authenticate each other. It is inlined in the settings of a
 // client.
 type TLS struct {
-	CAFile      string `yaml:"ca_file" doc:"PEM file of the authorities that sign the server's certificate; empty means the system's."`
+	CAFile      string `yaml:"ca_file" doc:"PEM file of the authorities of the server's certificate. Empty is the system's."`
 	CertFile    string `yaml:"cert_file" doc:"PEM file of the certificate shown to the server; needs key_file."`
 	KeyFile     string `yaml:"key_file" doc:"PEM file of the key that belongs to cert_file."`
 	TLSInsecure bool   `yaml:"tls_insecure" doc:"Accept any certificate. A machine in between can read the token."`

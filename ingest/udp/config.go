@@ -25,15 +25,15 @@ const drainTime = 2 * time.Second
 
 // Config is the settings of the addresses, sockets and workers.
 type Config struct {
-	Listen             []string      `yaml:"listen" doc:"Further UDP addresses for anything, beside ports, as IP:port or [IPv6]:port. They disable the default of ports. [::]:port includes IPv4 unless 0.0.0.0:port is listed too."`
+	Listen             []string      `yaml:"listen" doc:"Further UDP addresses, as IP:port or [IPv6]:port. They disable the default of ports. [::]:port includes IPv4 unless 0.0.0.0:port is listed too."`
 	Workers            int           `yaml:"workers" range:"0..256" doc:"Sockets an address, each with a worker. 0 is one a CPU, at most 8."`
-	Steering           string        `yaml:"steering" oneof:"hash|spread" doc:"Worker of a datagram: hash keeps an address and port in order at one worker, spread picks at random, so that all share a loud exporter. Sequence numbers are tracked with both."`
+	Steering           string        `yaml:"steering" oneof:"hash|spread" doc:"Worker of a datagram: hash keeps an address and port in order at one worker, spread picks at random, so that all share a loud exporter."`
 	ReceiveBufferBytes int           `yaml:"receive_buffer_bytes" range:"4096..1073741823" doc:"Receive buffer of a socket; above net.core.rmem_max with CAP_NET_ADMIN. 16 MiB hold about 43000 datagrams of 200 bytes."`
 	MaxDatagramBytes   int           `yaml:"max_datagram_bytes" range:"64..65535" doc:"Longer datagrams are cut to this size and counted."`
 	BatchSize          int           `yaml:"batch_size" range:"1..1024" doc:"Datagrams taken with one system call."`
-	Nap                time.Duration `yaml:"nap" range:"0s..100ms" doc:"Pause after a partial batch; below 1ms it has little effect. 0 waits for the next datagram, at more cost and with more loss in a flood."`
+	Nap                time.Duration `yaml:"nap" range:"0s..100ms" doc:"Pause after a partial batch. 0 waits for the next datagram, at more cost and with more loss in a flood."`
 	Ports              []Port        // beside those of Listen, by the list of ports of all sources
-	AllowSources       []string      `yaml:"allow_sources" doc:"Prefixes (192.0.2.0/24, 2001:db8::/32) or addresses of accepted senders; other datagrams are counted and dropped. Empty accepts all."`
+	AllowSources       []string      `yaml:"allow_sources" doc:"Prefixes (192.0.2.0/24, 2001:db8::/32) or addresses of accepted senders; other datagrams are dropped. Empty accepts all."`
 }
 
 // Port is an address to receive on.
@@ -78,7 +78,7 @@ func (c Config) Metrics() []ingest.Metric {
 	return []ingest.Metric{
 		{Name: "datagrams_total", Help: "Datagrams received.", Value: func(s *ingest.Stats) uint64 { return s.Frames }},
 		{Name: "bytes_total", Help: "Bytes of received datagrams.", Value: func(s *ingest.Stats) uint64 { return s.Bytes }},
-		{Name: "kernel_dropped_total", Help: "Datagrams that the kernel dropped because the socket buffer was full.", Value: func(s *ingest.Stats) uint64 { return s.KernelDropped }},
+		{Name: "kernel_dropped_total", Help: "Datagrams dropped by the kernel: the socket buffer was full.", Value: func(s *ingest.Stats) uint64 { return s.KernelDropped }},
 		{Name: "truncated_total", Help: "Datagrams longer than udp.max_datagram_bytes.", Value: func(s *ingest.Stats) uint64 { return s.Truncated }},
 		{Name: "refused_total", Help: "Datagrams from sources that udp.allow_sources does not name.", Value: func(s *ingest.Stats) uint64 { return s.Refused }},
 	}

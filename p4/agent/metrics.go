@@ -43,20 +43,20 @@ var metrics = []metric{
 	countOf("sent_probes_total", "Probes that the kernel took.", func(s *Stats) uint64 { return s.Sent }),
 	countOf("sent_bytes_total", "Bytes of their frames.", func(s *Stats) uint64 { return s.SentBytes }),
 	countOf("skipped_starts_total", "Overdue starts of probes that were left out.", func(s *Stats) uint64 { return s.Skipped }),
-	countOf("send_errors_total", "Probes that the kernel did not take; they are not lost in the network.", func(s *Stats) uint64 { return s.SendErrors }),
+	countOf("send_errors_total", "Probes that the kernel did not take.", func(s *Stats) uint64 { return s.SendErrors }),
 	countOf("clock_steps_total", "Steps of the clock by more than 200 ms, which restart the schedule.", func(s *Stats) uint64 { return s.ClockSteps }),
 	countOf("received_probes_total", "Probes that came back and were reported.", func(s *Stats) uint64 { return s.Received }),
-	countOf("kernel_dropped_total", "Frames that the kernel dropped because the receive buffer was full.", func(s *Stats) uint64 { return s.KernelDropped }),
-	gaugeOf("lost_probes", "Rounds of probes that did not arrive, by the schedule. Late ones are subtracted, so that this is no counter.", func(s *Stats, _ *Status) float64 { return float64(s.Lost) }),
+	countOf("kernel_dropped_total", "Frames dropped by the kernel: the receive buffer was full.", func(s *Stats) uint64 { return s.KernelDropped }),
+	gaugeOf("lost_probes", "Rounds of probes that did not arrive; late ones are subtracted.", func(s *Stats, _ *Status) float64 { return float64(s.Lost) }),
 	countOf("duplicate_probes_total", "Probes that came again.", func(s *Stats) uint64 { return s.Twice }),
 	countOf("old_epoch_probes_total", "Probes of an earlier plan than the one in force.", func(s *Stats) uint64 { return s.OldEpoch }),
-	countOf("unfollowed_probes_total", "Probes reported without a count of rounds, beyond max_probes, or 256 outside of the plan.", func(s *Stats) uint64 { return s.Unfollowed }),
-	countOf("unplanned_probes_total", "Probes that came and that the plan does not have.", func(s *Stats) uint64 { return s.Unplanned }),
-	countOf("implausible_probes_total", "Probes with an impossible round or epoch, which change no count.", func(s *Stats) uint64 { return s.Odd }),
+	countOf("unfollowed_probes_total", "Probes reported without a count of rounds, beyond their places.", func(s *Stats) uint64 { return s.Unfollowed }),
+	countOf("unplanned_probes_total", "Received probes outside of the plan.", func(s *Stats) uint64 { return s.Unplanned }),
+	countOf("implausible_probes_total", "Probes with an impossible round or epoch.", func(s *Stats) uint64 { return s.Odd }),
 	countOf("unchecked_probes_total", "Probes without a UDP checksum and without a digest.", func(s *Stats) uint64 { return s.Unchecked }),
 	countOf("shared_node_id_total", "Probes that passed a switch with the agent's own node id.", func(s *Stats) uint64 { return s.SharedID }),
-	gaugeOf("awaited_probes", "Probes of the plan that are to come to this agent.", func(_ *Stats, x *Status) float64 { return float64(x.Loss.Awaited) }),
-	gaugeOf("silent_probes", "Of these, those whose last two rounds did not come, or more.", func(_ *Stats, x *Status) float64 { return float64(x.Loss.Silent) }),
+	gaugeOf("awaited_probes", "Probes of the plan towards this agent.", func(_ *Stats, x *Status) float64 { return float64(x.Loss.Awaited) }),
+	gaugeOf("silent_probes", "Of these, those whose last two rounds did not come.", func(_ *Stats, x *Status) float64 { return float64(x.Loss.Silent) }),
 	gaugeOf("unidentified_probes", "Of the awaited ones, those that cannot be distinguished from another one, so that their paths are not reported.", func(_ *Stats, x *Status) float64 { return float64(x.Loss.Unsure) }),
 	gaugeOf("line_up", "1 while the agent's own interface is up, 0 while it is down.", func(_ *Stats, x *Status) float64 {
 		if x.Down {
@@ -68,13 +68,13 @@ var metrics = []metric{
 	countOf("report_datagrams_total", "Datagrams of reports that the kernel took.", func(s *Stats) uint64 { return s.Datagrams }),
 	countOf("report_errors_total", "Datagrams of reports that could not be sent.", func(s *Stats) uint64 { return s.ReportErrors }),
 	countOf("status_connections_closed_total", "Silent connections to status.listen, closed to make room.", func(s *Stats) uint64 { return s.StatusClosed }),
-	countOf("status_requests_refused_total", "Requests to status.listen that were sent back, because all connections were being answered.", func(s *Stats) uint64 { return s.StatusBusy }),
-	countOf("plans_accepted_total", "Plans that were put in force, or were already.", func(s *Stats) uint64 { return s.Accepted }),
+	countOf("status_requests_refused_total", "Requests to status.listen refused while all connections were busy.", func(s *Stats) uint64 { return s.StatusBusy }),
+	countOf("plans_accepted_total", "Plans put in force, or already there.", func(s *Stats) uint64 { return s.Accepted }),
 	countOf("plans_refused_total", "Plans that were refused.", func(s *Stats) uint64 { return s.Refused }),
 	gaugeOf("plan_epoch", "Epoch of the plan in force, 0 without one.", func(_ *Stats, x *Status) float64 { return float64(x.Epoch) }),
 	gaugeOf("plan_probes", "Probes of it that this agent sends.", func(_ *Stats, x *Status) float64 { return float64(x.Load.Sends) }),
 	gaugeOf("plan_send_bits_per_second", "What it sends by this plan.", func(_ *Stats, x *Status) float64 { return x.Load.SendBPS }),
-	gaugeOf("controller_connected", "1 while the controller is there, 0 while it is gone; also 0 without one.", func(_ *Stats, x *Status) float64 {
+	gaugeOf("controller_connected", "1 while the controller is connected.", func(_ *Stats, x *Status) float64 {
 		if x.controller.Connected {
 			return 1
 		}
@@ -84,7 +84,7 @@ var metrics = []metric{
 
 // Those with labels or buckets.
 var (
-	malformedFrames = Metric{Name: "hopscope_agent_malformed_frames_total", Help: "Frames that came and were no probe that can be reported, by reason.", Labels: []string{"reason"}, Kind: counter}
+	malformedFrames = Metric{Name: "hopscope_agent_malformed_frames_total", Help: "Received frames that are no valid probe, by reason.", Labels: []string{"reason"}, Kind: counter}
 	startDelay      = Metric{Name: "hopscope_agent_start_delay_seconds", Help: "Between the time of a start and its sending.", Kind: histogram}
 	transitTime     = Metric{Name: "hopscope_agent_transit_seconds", Help: "Time from sending, by the sender's clock, to receipt by the kernel.", Kind: histogram}
 )
@@ -101,41 +101,37 @@ func ofSession(name, help, kind string, value func(s *stampStatus) float64) stam
 
 var stampMetrics = []stampMetric{
 	ofSession("sent_total", "Requests of a session of STAMP that the kernel took.", counter, func(s *stampStatus) float64 { return float64(s.Sent) }),
-	ofSession("send_errors_total", "Requests that the kernel did not take. They are not lost in the network.", counter, func(s *stampStatus) float64 { return float64(s.Failed) }),
-	ofSession("kernel_dropped_total", "Answers dropped by a full receive buffer; they count as lost, and are no loss of the network.", counter, func(s *stampStatus) float64 { return float64(s.Dropped) }),
+	ofSession("send_errors_total", "Requests that the kernel did not take.", counter, func(s *stampStatus) float64 { return float64(s.Failed) }),
+	ofSession("kernel_dropped_total", "Answers dropped by a full receive buffer; they count as lost.", counter, func(s *stampStatus) float64 { return float64(s.Dropped) }),
 	ofSession("received_total", "Requests whose answer came, in time or late.", counter, func(s *stampStatus) float64 { return float64(s.Received) }),
-	ofSession("lost", "Requests without an answer within stamp.timeout. Late ones are subtracted, so that this is no counter.", gauge, func(s *stampStatus) float64 { return float64(s.Lost) }),
+	ofSession("lost", "Requests without an answer within stamp.timeout; late ones are subtracted.", gauge, func(s *stampStatus) float64 { return float64(s.Lost) }),
 	ofSession("lost_out", "Of these, requests that did not reach the reflector, by its numbers.", gauge, func(s *stampStatus) float64 { return float64(s.Forward) }),
 	ofSession("lost_home", "Of these, answers that did not come back.", gauge, func(s *stampStatus) float64 { return float64(s.Back) }),
 	ofSession("late_total", "Answers that came after stamp.timeout.", counter, func(s *stampStatus) float64 { return float64(s.Late) }),
 	ofSession("duplicates_total", "Answers that came again.", counter, func(s *stampStatus) float64 { return float64(s.Twice) }),
 	ofSession("reordered_total", "Answers that came behind those of later requests.", counter, func(s *stampStatus) float64 { return float64(s.Reordered) }),
 	ofSession("remarked_total", "Requests received by the reflector with another DSCP (stamp.class_of_service).", counter, func(s *stampStatus) float64 { return float64(s.Remarked) }),
-	ofSession("silent", "1 while the last two requests were lost or not taken by the kernel, or without a socket.", gauge, func(s *stampStatus) float64 {
+	ofSession("silent", "1 while the last two requests were lost or not sent.", gauge, func(s *stampStatus) float64 {
 		if s.Silent {
 			return 1
 		}
 		return 0
 	}),
-	ofSession("way", "Number of the way of a session with a port, from 1; it rises when the routers change. 0 is unknown.", gauge, func(s *stampStatus) float64 { return float64(s.Way.Epoch) }),
+	ofSession("way", "Number of the way of a session with a port; it rises when the routers change. 0 is unknown.", gauge, func(s *stampStatus) float64 { return float64(s.Way.Epoch) }),
 	ofSession("clock_error_seconds", "Error of one-way delays by the accounts of both clocks; 0 without synchronised clocks.", gauge, func(s *stampStatus) float64 { return s.ClockError.Seconds() }),
 }
 
 // Those of STAMP with more labels, and of the reflector.
 var (
-	stampDelay = Metric{Name: "hopscope_agent_stamp_delay_seconds", Help: "Quantiles of the last whole minute, by way: trip (there and back without the time in the reflector), " +
-		"and out and home where both clocks follow another one; quantile 1 is the largest.", Labels: []string{"session", "way", "quantile"}, Kind: gauge}
-	stampVariation = Metric{Name: "hopscope_agent_stamp_variation_seconds", Help: "The same of differences between the delays of requests that follow each other. " +
-		"Those of out and home need no clocks that agree.", Labels: []string{"session", "way", "quantile"}, Kind: gauge}
-	stampCorrupt = Metric{Name: "hopscope_agent_stamp_corrupt_total", Help: "Answers that were refused, by reason: short and long, bad-mac (signed with no key of ours), bad-echo " +
-		"(no request under way is like that), bad-tlv (extensions that do not fit, or padding that was changed), bad-time.", Labels: []string{"session", "reason"}, Kind: counter}
-	stampAnswered = Metric{Name: "hopscope_agent_stamp_answers_total", Help: "Answers of the reflector that the kernel took.", Kind: counter}
-	stampUnsent   = Metric{Name: "hopscope_agent_stamp_answer_errors_total", Help: "Answers of the reflector that the kernel did not take.", Kind: counter}
-	stampDropped  = Metric{Name: "hopscope_agent_stamp_requests_dropped_total", Help: "Requests to the reflector dropped by a full receive buffer.", Kind: counter}
-	stampRefused  = Metric{Name: "hopscope_agent_stamp_refused_total", Help: "Packets that the reflector did not answer, by reason.", Labels: []string{"reason"}, Kind: counter}
-	stampTraces   = Metric{Name: "hopscope_agent_stamp_traces_total", Help: "IOAM traces in answered requests, by outcome. Reported are whole ones and those with overflow " +
-		"(a router had no room); not reported are empty ones (no router added data) and malformed ones.", Labels: []string{"outcome"}, Kind: counter}
-	stampOpen = Metric{Name: "hopscope_agent_stamp_reflected_sessions", Help: "Sessions that the reflector remembers.", Kind: gauge}
+	stampDelay     = Metric{Name: "hopscope_agent_stamp_delay_seconds", Help: "Quantiles of the last whole minute, by way: trip (there and back without the reflector), out and home with synchronised clocks; 1 is the largest.", Labels: []string{"session", "way", "quantile"}, Kind: gauge}
+	stampVariation = Metric{Name: "hopscope_agent_stamp_variation_seconds", Help: "The same of differences between the delays of successive requests; out and home need no synchronised clocks.", Labels: []string{"session", "way", "quantile"}, Kind: gauge}
+	stampCorrupt   = Metric{Name: "hopscope_agent_stamp_corrupt_total", Help: "Refused answers: short and long, bad-mac (no key of ours), bad-echo (no such request), bad-tlv (wrong extensions or padding), bad-time.", Labels: []string{"session", "reason"}, Kind: counter}
+	stampAnswered  = Metric{Name: "hopscope_agent_stamp_answers_total", Help: "Answers of the reflector that the kernel took.", Kind: counter}
+	stampUnsent    = Metric{Name: "hopscope_agent_stamp_answer_errors_total", Help: "Answers of the reflector that the kernel did not take.", Kind: counter}
+	stampDropped   = Metric{Name: "hopscope_agent_stamp_requests_dropped_total", Help: "Requests to the reflector dropped by a full receive buffer.", Kind: counter}
+	stampRefused   = Metric{Name: "hopscope_agent_stamp_refused_total", Help: "Packets that the reflector did not answer, by reason.", Labels: []string{"reason"}, Kind: counter}
+	stampTraces    = Metric{Name: "hopscope_agent_stamp_traces_total", Help: "IOAM traces in answered requests: whole, or with overflow (a router had no room); empty (no router added data) and malformed ones are not reported.", Labels: []string{"outcome"}, Kind: counter}
+	stampOpen      = Metric{Name: "hopscope_agent_stamp_reflected_sessions", Help: "Sessions that the reflector remembers.", Kind: gauge}
 )
 
 // collectSTAMP publishes what there is of STAMP.

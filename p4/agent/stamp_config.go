@@ -18,12 +18,12 @@ import (
 type STAMP struct {
 	Sessions  []STAMPSession `yaml:"sessions" doc:"Reflectors of requests, with a session each."`
 	Interval  time.Duration  `yaml:"interval" range:"1ms..1h" doc:"Time between two requests of a session, spread over all sessions."`
-	Timeout   time.Duration  `yaml:"timeout" range:"1ms..1m" doc:"Time after which a request without an answer is lost; later answers are late."`
+	Timeout   time.Duration  `yaml:"timeout" range:"1ms..1m" doc:"Time after which a request is lost; later answers are late."`
 	Size      int            `yaml:"size" range:"0..9000" doc:"Bytes of UDP payload of a packet, at least 44, or 112 with keys. 0 is the least."`
 	DSCP      int            `yaml:"dscp" range:"0..63" doc:"DSCP of requests."`
-	CoS       bool           `yaml:"class_of_service" doc:"Ask reflectors for answers with the same DSCP, and for the DSCP received (RFC 8972). Requests that came with another one are remarked."`
+	CoS       bool           `yaml:"class_of_service" doc:"Ask reflectors for answers with the same DSCP, and for the DSCP received (RFC 8972)."`
 	Times     string         `yaml:"times" oneof:"ntp|ptp" doc:"Format of time stamps in requests. Reflectors may answer in their own."`
-	Trace     time.Duration  `yaml:"trace" range:"0s..1h" doc:"Time between two traces of the routers of sessions with a port, by packets with short TTL. 0 disables them."`
+	Trace     time.Duration  `yaml:"trace" range:"0s..1h" doc:"Time between two traces of the routers of sessions with a port. 0 disables them."`
 	Stateless bool           `yaml:"stateless" doc:"Reflectors number no answers themselves, so losses have no direction."`
 	Keys      string         `yaml:"keys" doc:"File of keys for authenticated sessions, in the form of digest_keys. The first key signs; all verify. Empty disables authentication."`
 	IOAM      stamp.IOAM     `yaml:"ioam" doc:"Trace that requests of sessions with ioam carry (RFC 9197, RFC 9486)."`
@@ -41,9 +41,9 @@ type STAMPSession struct {
 	// Ports are so many that it is one session each.
 	Ports int `yaml:"ports" range:"0..1024" doc:"Number of ports, from port on, with a session each. 0 is 1."`
 	// DSCPs are several in place of DSCP.
-	DSCPs    []int    `yaml:"dscps" range:"0..63" doc:"DSCP values with a session each, by which the class that loses is known. Each has ports of its own. Empty is dscp alone."`
+	DSCPs    []int    `yaml:"dscps" range:"0..63" doc:"DSCP values with a session each, with ports of its own. Empty is dscp alone."`
 	IOAM     bool     `yaml:"ioam" doc:"Requests carry the trace of stamp.ioam. It needs IPv6 and CAP_NET_RAW."`
-	Segments []string `yaml:"segments" doc:"IPv6 addresses of SRv6 segments that requests pass on their way (RFC 8754), in this order, before to."`
+	Segments []string `yaml:"segments" doc:"IPv6 addresses of SRv6 segments (RFC 8754) that requests pass in this order before to."`
 }
 
 // STAMPReflector holds the addresses at which requests are answered, and the limits.

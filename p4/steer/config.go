@@ -24,13 +24,13 @@ type CollectorConfig struct {
 	TokenFile string `yaml:"token_file" doc:"File with the page's token, where it wants one."`
 
 	Probes       bool          `yaml:"probes" doc:"Also take hop values of probes from the page, which lists at most half of flows.top_flows."`
-	LatencyFloor time.Duration `yaml:"latency_floor" range:"0s..1m" doc:"Added to times in switches before their ratio is taken: far smaller ones are equal. 0 is the time of 1500 bytes on the next line, by its rate in the topology, at least 10us."`
+	LatencyFloor time.Duration `yaml:"latency_floor" range:"0s..1m" doc:"Added to times in switches before their ratio is taken. 0 is the time of 1500 bytes on the next line, by its rate in the topology, at least 10us."`
 	QueueFloor   int64         `yaml:"queue_floor_bytes" range:"1..1000000000" doc:"The same for queues, in bytes (or in the device's unit)."`
 }
 
 // LoopConfig holds the settings by which plans change.
 type LoopConfig struct {
-	Cycle      time.Duration `yaml:"cycle" range:"100ms..1h" doc:"How often suspects are asked for."`
+	Cycle      time.Duration `yaml:"cycle" range:"100ms..1h" doc:"Interval of cycles, which poll the suspects."`
 	Timeout    time.Duration `yaml:"timeout" range:"10ms..10m" doc:"Time after which a request to an agent or switch is lost. Below cycle."`
 	Grace      time.Duration `yaml:"grace" range:"0s..10m" doc:"Time from the last agent's change until entries of earlier plans go, for probes under way."`
 	Budget     float64       `yaml:"budget_hops" range:"0..1000000000" doc:"Most hops measured in detail in a round; 0 for any number."`
@@ -39,15 +39,15 @@ type LoopConfig struct {
 	RetryAfter int           `yaml:"retry_after" range:"1..100000" doc:"Cycles before a plan that was refused is tried again."`
 	Audit      int           `yaml:"audit" range:"0..100000" doc:"Cycles between two readings of a switch; 0 for never."`
 	Approve    bool          `yaml:"approve" doc:"Plans wait for \"hopscope control approve\". The first one does not."`
-	DryRun     bool          `yaml:"dry_run" doc:"Plans are made and kept in the journal, and none is installed."`
+	DryRun     bool          `yaml:"dry_run" doc:"Plans are only kept in the journal."`
 	RaiseAfter int           `yaml:"raise_after" range:"1..1000" doc:"Cycles of evidence in a row until a link is suspicious."`
-	DoubtAfter int           `yaml:"doubt_after" range:"1..1000" doc:"The same where the evidence is as likely about another link."`
+	DoubtAfter int           `yaml:"doubt_after" range:"1..1000" doc:"The same where evidence is as likely about another link."`
 	ClearAfter int           `yaml:"clear_after" range:"1..100000" doc:"Cycles without evidence until it is not suspicious any more."`
 }
 
 // JournalConfig is the file of a journal.
 type JournalConfig struct {
-	File  string `yaml:"file" doc:"File of JSON lines, each synced before the action that it describes. Empty keeps none: after a restart, devices alone know the plan."`
+	File  string `yaml:"file" doc:"File of JSON lines. Empty keeps none: after a restart, devices alone know the plan."`
 	Bytes int64  `yaml:"max_bytes" range:"65536..1099511627776" doc:"Bytes after which a new file is begun."`
 	Keep  int    `yaml:"keep" range:"1..100" doc:"Files that are kept beside the current one."`
 }

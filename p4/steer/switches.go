@@ -59,7 +59,7 @@ type Switch struct {
 	Device    int64  `yaml:"device_id" range:"0..9223372036854775807" doc:"Id of the switch behind its address."`
 	Election  int64  `yaml:"election_id" range:"0..9223372036854775807" doc:"Id that the controller stands for election with; 0 is 1."`
 	Program   string `yaml:"program" oneof:"srint|intmd|pint" doc:"Program of hopscope that it runs."`
-	Commit    bool   `yaml:"commit" doc:"Load the program if the switch has none or another one: the same as load: always."`
+	Commit    bool   `yaml:"commit" doc:"The same as load: always."`
 	Load      string `yaml:"load" doc:"Condition for loading the program, which empties all tables: never, if-empty (the default: no program), or always (none or another one). A dry run or pause never loads; loop.approve requires approval."`
 	File      string `yaml:"file" doc:"Write entries into this file of JSON, in place of address."`
 	Entries   string `yaml:"entries" doc:"JSON file with the entries of the switch, as in file."`

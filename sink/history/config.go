@@ -12,9 +12,9 @@ import (
 
 // Config says where the history is and how much of it is kept.
 type Config struct {
-	Enabled  bool          `yaml:"enabled" doc:"Keep a history on disk for the page, where dir or the directory of a spool says where."`
-	Dir      string        `yaml:"dir" doc:"Directory of the history, created if missing, for one process. Empty is history in the directory of the first spool, or else none."`
-	MaxBytes int64         `yaml:"max_bytes" doc:"Most bytes on disk: half for minutes, a quarter for ten minutes, the rest for hours and days. The oldest file of its kind goes first." range:"16777216..1099511627776"`
+	Enabled  bool          `yaml:"enabled" doc:"Keep a history on disk for the page."`
+	Dir      string        `yaml:"dir" doc:"Directory of the history, for one process. Empty is history in the directory of the first spool, or else none."`
+	MaxBytes int64         `yaml:"max_bytes" doc:"Most bytes on disk: half for minutes, a quarter for ten minutes, the rest for hours and days. The oldest go first." range:"16777216..1099511627776"`
 	Minutes  time.Duration `yaml:"minutes" doc:"Retention of records of minutes; of ten minutes ten times as long." range:"1h..8784h"`
 	Hours    time.Duration `yaml:"hours" doc:"Retention of records of hours and days." range:"24h..87840h"`
 }

@@ -16,12 +16,12 @@ type Config struct {
 	URL           string `yaml:"url" doc:"Address of the server, http or https, with a path prefix if needed."`
 	Org           string `yaml:"org" doc:"Organisation, by name. Empty for InfluxDB 1.8."`
 	Bucket        string `yaml:"bucket" doc:"Bucket, by name. For InfluxDB 1.8: database/retention-policy."`
-	TokenFile     string `yaml:"token_file" doc:"File with the token, or user:password for InfluxDB 1.8. White space around it is ignored."`
+	TokenFile     string `yaml:"token_file" doc:"File with the token, or user:password for InfluxDB 1.8."`
 	TokenEnv      string `yaml:"token_env" doc:"Environment variable with the token, instead of token_file."`
 	peer.TLS      `yaml:",inline" shared:"TLS"`
 	Timeout       time.Duration `yaml:"timeout" doc:"Longest wait for the answer to one request." range:"100ms..10m"`
 	BatchPoints   int           `yaml:"batch_points" doc:"Most points sent in one request." range:"1..100000"`
-	SplitRequests int           `yaml:"split_requests" doc:"Most requests at a try to separate refused points from others; the next try continues. 0 means 1." range:"0..10000"`
+	SplitRequests int           `yaml:"split_requests" doc:"Most requests at a try to separate refused points from others; the next try continues. 0 is 1." range:"0..10000"`
 	Gzip          bool          `yaml:"gzip" doc:"Compress requests, for distant servers: a sixth of the bytes for some 6 µs a point."`
 }
 
@@ -91,7 +91,5 @@ func (c *Config) token() (string, error) {
 func (c Config) Doc(key string) string {
 	return map[string]string{
 		"enabled": "Write to InfluxDB.",
-		"queue":   "Between the collector and the server.",
-		"spool":   "What is kept on disk while the server is away.",
 	}[key]
 }

@@ -14,7 +14,7 @@ type Config struct {
 	RotateBytes    int64         `yaml:"rotate_bytes" doc:"Size at which a new file begins. 0 sets no limit." range:"0..1099511627776"`
 	RotateInterval time.Duration `yaml:"rotate_interval" doc:"Time in UTC at whose multiples a new file begins: 24h at midnight, 1h on the hour. 0 sets no limit." range:"0s..8760h"`
 	KeepFiles      int           `yaml:"keep_files" doc:"Files put aside that are kept; older ones are removed." range:"1..100000"`
-	Sync           bool          `yaml:"sync" doc:"Sync every batch to disk before it counts as stored. Otherwise a crash of the machine loses what was not on disk."`
+	Sync           bool          `yaml:"sync" doc:"Sync every batch to disk before it counts as stored. Otherwise a crash of the machine can lose it."`
 }
 
 // DefaultConfig writes to standard output. With a path, it keeps about a gibibyte.

@@ -16,10 +16,10 @@ import (
 type Config struct {
 	brokers.Config  `yaml:""`
 	Fleet           string       `yaml:"fleet" doc:"Name of the fleet: the instance in all its points."`
-	Slices          int          `yaml:"slices" doc:"Shares of windows, a partition each: the most consumers that can work. It is the same in all members, and never changes." range:"1..1024"`
+	Slices          int          `yaml:"slices" doc:"Shares of windows, a partition each: the most consumers that can work. All members have the same; it never changes." range:"1..1024"`
 	Reports         string       `yaml:"reports" doc:"Reports that go to consumers one by one: needed (PINT digests, postcards, raw_exporters), all, or none." oneof:"needed|all|none"`
-	RawExporters    []string     `yaml:"raw_exporters" doc:"Networks of exporters whose flows reach several collectors, as 10.1.0.0/16, and whose reports go to consumers one by one."`
-	MaxMessageBytes int          `yaml:"max_message_bytes" doc:"Longest value of a record; longer ones are split. Topics must allow some more than this." range:"65536..4194304"`
+	RawExporters    []string     `yaml:"raw_exporters" doc:"Networks of exporters whose flows reach several collectors, as 10.1.0.0/16."`
+	MaxMessageBytes int          `yaml:"max_message_bytes" doc:"Longest value of a record; longer ones are split. Topics must allow more." range:"65536..4194304"`
 	InFlight        int          `yaml:"in_flight" doc:"Most requests to Kafka at a time." range:"1..64"`
 	DrainBytes      int64        `yaml:"drain_bytes" doc:"Most bytes a second from the spool after an outage, above the rate of new windows; 0 sets no limit." range:"0..17179869184"`
 	Topics          topicsConfig `yaml:"topics" doc:"Topics as hopscope kafka topics creates and checks them."`
@@ -28,9 +28,9 @@ type Config struct {
 // topicsConfig holds the retention of records and the number of their copies.
 type topicsConfig struct {
 	Replication      int           `yaml:"replication" doc:"Copies of each record. 0 is the brokers' default." range:"0..16"`
-	WindowsRetention time.Duration `yaml:"windows_retention" doc:"Retention of windows before the merge: how far back they can be computed again, and how long all consumers may be away." range:"1h..8760h"`
+	WindowsRetention time.Duration `yaml:"windows_retention" doc:"Retention of windows before the merge, which bounds how long all consumers may be away." range:"1h..8760h"`
 	ReportsRetention time.Duration `yaml:"reports_retention" doc:"The same for single reports, which are many more bytes." range:"1h..8760h"`
-	SeriesRetention  time.Duration `yaml:"series_retention" doc:"How long merged windows are kept for pages and other readers." range:"1h..8760h"`
+	SeriesRetention  time.Duration `yaml:"series_retention" doc:"Retention of merged windows for pages and other readers." range:"1h..8760h"`
 }
 
 // DefaultConfig is a fleet on a broker of the same machine.
@@ -105,9 +105,7 @@ func (c *Config) Memory() int64 {
 // Doc returns what the switch, the queue and the spool of this store are for.
 func (c Config) Doc(key string) string {
 	return map[string]string{
-		"enabled": "Publish windows to a fleet, whose consumers write the series. No other store can be enabled beside it.",
-		"queue":   "Between the collector and Kafka.",
-		"spool":   "What is kept on disk while Kafka is away.",
+		"enabled": "Publish windows to a fleet, whose consumers write the series; excludes other stores.",
 	}[key]
 }
 

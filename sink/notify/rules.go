@@ -39,11 +39,11 @@ type Acknowledgement struct {
 // Mute keeps findings of some element or kind from being sent in some time. A part that is left out matches
 // everything.
 type Mute struct {
-	Element string        `yaml:"element,omitempty" doc:"Muted element as findings name it: node 7, interface 7:3, link 7-9, exporter 10.0.0.1, route 10.1.0.0/16. A node includes its interfaces and links. Empty means everything."`
-	Kind    string        `yaml:"kind,omitempty" doc:"Kind of findings, such as high-latency. Empty means all kinds."`
-	From    string        `yaml:"from,omitempty" doc:"When it begins, as 2026-11-22T22:00:00Z. Empty means that it has begun."`
-	Until   string        `yaml:"until,omitempty" doc:"When it ends, in the same form. Empty means never."`
-	Every   time.Duration `yaml:"every,omitempty" doc:"Interval of repetition: 24h every day, 168h every week. 0 means never." range:"0s..8760h"`
+	Element string        `yaml:"element,omitempty" doc:"Muted element: node 7, interface 7:3, link 7-9, exporter 10.0.0.1, route 10.1.0.0/16. A node includes its interfaces and links. Empty is everything."`
+	Kind    string        `yaml:"kind,omitempty" doc:"Kind of findings, such as high-latency. Empty is all."`
+	From    string        `yaml:"from,omitempty" doc:"Begin, as 2026-11-22T22:00:00Z. Empty is at once."`
+	Until   string        `yaml:"until,omitempty" doc:"End, in the same form. Empty is never."`
+	Every   time.Duration `yaml:"every,omitempty" doc:"Interval of repetition: 24h every day, 168h every week. 0 is never." range:"0s..8760h"`
 	By      string        `yaml:"by,omitempty" doc:"Name of its author."`
 	Note    string        `yaml:"note,omitempty" doc:"Why."`
 }

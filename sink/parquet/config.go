@@ -13,8 +13,8 @@ type Config struct {
 	RotateInterval time.Duration `yaml:"rotate_interval" doc:"Longest time that rows wait in memory before their file is written." range:"1s..1h"`
 	MemoryBytes    int           `yaml:"memory_bytes" doc:"Most memory of waiting rows; when full, files are written early." range:"1048576..17179869184"`
 	RowGroupRows   int           `yaml:"row_group_rows" doc:"Most rows of a row group, which a reader holds at once." range:"1000..10000000"`
-	Raw            bool          `yaml:"raw" doc:"Also keep the raw stream: one row a hop of every report, in the dataset raw."`
-	RawMemoryBytes int           `yaml:"raw_memory_bytes" doc:"Most memory of waiting raw rows, twice: one half fills while the other is written. Further rows are dropped and counted." range:"1048576..17179869184"`
+	Raw            bool          `yaml:"raw" doc:"Also keep one row a hop of every report, in the dataset raw."`
+	RawMemoryBytes int           `yaml:"raw_memory_bytes" doc:"Most memory of waiting raw rows, twice: one half fills while the other is written. Further rows are dropped." range:"1048576..17179869184"`
 }
 
 // defaultConfig writes four parts an hour.
@@ -50,7 +50,6 @@ func (c Config) OpenReports(policy sink.Policy) (sink.ReportWriter, error) {
 func (c Config) Doc(key string) string {
 	return map[string]string{
 		"enabled": "Write Parquet files.",
-		"queue":   "Between the collector and the disk.",
 		"spool":   "Keeps the rows of files that are not finished.",
 	}[key]
 }

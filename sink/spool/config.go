@@ -11,7 +11,7 @@ type Config struct {
 	Dir          string        `yaml:"dir" doc:"Directory, created if missing, for one sink of one process."`
 	MaxBytes     int64         `yaml:"max_bytes" doc:"Most bytes on disk; then the oldest segment is evicted." range:"65536..17592186044416"`
 	SegmentBytes int64         `yaml:"segment_bytes" doc:"Size of a segment, which is evicted whole and bounds a record." range:"4096..1073741824"`
-	Sync         string        `yaml:"sync" doc:"Sync to disk: each record (survives a crash of the machine, slow), interval, or never." oneof:"each|interval|never"`
+	Sync         string        `yaml:"sync" doc:"Sync to disk: each record (survives a crash of the machine; slow), interval, or never." oneof:"each|interval|never"`
 	SyncInterval time.Duration `yaml:"sync_interval" doc:"Longest time until a sync with sync: interval." range:"10ms..10m"`
 }
 

@@ -26,13 +26,13 @@ type Config struct {
 	AllowedHosts   []string `yaml:"allowed_hosts" doc:"Host names of the page without a token, beside localhost and IP addresses."`
 	Topology       string   `yaml:"topology" doc:"Network on the map, in the form of pint.topology. Empty takes that, or else the links of flows."`
 	HistoryWindows int      `yaml:"history_windows" doc:"Windows on the page: 180 are 15 minutes of 5 s windows." range:"10..2880"`
-	MaxHops        int      `yaml:"max_hops" doc:"Hops on the page, of 40 bytes a window; as many interfaces with counters, of 696 bytes, and paths of probes, of 728 bytes." range:"16..65536"`
+	MaxHops        int      `yaml:"max_hops" doc:"Hops on the page, of 40 bytes a window, and as many interfaces with counters (696) and paths of probes (728)." range:"16..65536"`
 	MaxFlows       int      `yaml:"max_flows" doc:"Flows on the page, of 12 bytes a window and 16 more a hop." range:"16..16384"`
 	MaxExporters   int      `yaml:"max_exporters" doc:"Exporters kept for the page. One costs 36 bytes a window." range:"16..65536"`
 	MaxFindings    int      `yaml:"max_findings" doc:"Findings on the page; the oldest go first, ended ones before open ones." range:"16..10000"`
-	MaxConnections int      `yaml:"max_connections" doc:"Open connections to page and API; for a new one the longest idle one is closed. When all are busy, 16 more serve health checks and metrics." range:"8..65536"`
-	MaxStreams     int      `yaml:"max_streams" doc:"Open event streams, one a page. Further ones are asked to come back later." range:"1..4096"`
-	BasePath       string   `yaml:"base_path" doc:"Path below which a reverse proxy serves the page, such as /hopscope; the proxy may pass it on or remove it. Empty is the root."`
+	MaxConnections int      `yaml:"max_connections" doc:"Open connections; for a new one the longest idle one is closed. When all are busy, 16 more serve health checks and metrics." range:"8..65536"`
+	MaxStreams     int      `yaml:"max_streams" doc:"Open event streams, one a page." range:"1..4096"`
+	BasePath       string   `yaml:"base_path" doc:"Path below which a reverse proxy serves the page, such as /hopscope, and may remove it. Empty is the root."`
 	Control        string   `yaml:"control" doc:"admin.listen of a hopscope control on this machine that operators command from the page: http://HOST:PORT or unix:PATH."`
 
 	ShutdownTimeout time.Duration `yaml:"shutdown_timeout" doc:"Longest time for requests to end at a stop." range:"100ms..1m"`

@@ -186,12 +186,12 @@ var (
 	metricWindows   = metrics.Metric{Name: "hopscope_console_windows_total", Kind: metrics.Counter, Help: "Windows that were handed to the page."}
 	metricRevisions = metrics.Metric{Name: "hopscope_console_windows_revised_total", Kind: metrics.Counter, Help: "Corrected windows that were handed to the page."}
 	metricFindings  = metrics.Metric{Name: "hopscope_console_findings_total", Kind: metrics.Counter, Help: "Findings that were handed to the page."}
-	metricGaps      = metrics.Metric{Name: "hopscope_console_gaps_total", Kind: metrics.Counter, Help: "Stretches of the series that were not there, or could not be read."}
-	metricBehind    = metrics.Metric{Name: "hopscope_console_behind_records", Help: "Records of the series that are there and were not read yet."}
+	metricGaps      = metrics.Metric{Name: "hopscope_console_gaps_total", Kind: metrics.Counter, Help: "Stretches of the series that were missing or unreadable."}
+	metricBehind    = metrics.Metric{Name: "hopscope_console_behind_records", Help: "Records of the series that are not read yet."}
 	metricReady     = metrics.Metric{Name: "hopscope_console_ready", Help: "1 when the page shows what the fleet has published."}
 	metricLastEnd   = metrics.Metric{Name: "hopscope_console_last_window_end_seconds", Help: "End of the newest window that is whole, since 1970."}
 	metricMembers   = metrics.Metric{Name: "hopscope_console_members", Help: "Members of the fleet: alive, missing, dead or left.", Labels: []string{"role", "state"}}
-	metricLeftOut   = metrics.NewGauge("hopscope_left_out", "What limits of the page left out since the start, by the setting to raise, in the units of the page.", "setting")
+	metricLeftOut   = metrics.NewGauge("hopscope_left_out", "What limits of the page left out, by the setting to raise, in the units of the page.", "setting")
 	metricReports   = metrics.Metric{Name: "hopscope_console_fleet_reports",
 		Help: "Ledger of the fleet over all runs: received = stored + in_flight + dropped.", Labels: []string{"sink", "part", "stage"}}
 

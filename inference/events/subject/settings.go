@@ -46,10 +46,10 @@ func (c *Config) Validate() error {
 // HopConfig holds the settings of the detector of hops: of their latencies, queues and utilisation. One of them is for
 // all operators; the others are for experts, as the limits were tuned for their defaults.
 type HopConfig struct {
-	FalseADay        float64       `yaml:"false_a_day" doc:"False findings of hops and flows accepted a day in the whole network, from which limits follow (docs/findings.md)." range:"0.0001..10000"`
-	MinRecords       uint64        `yaml:"min_records" doc:"Least hop records of a window that is judged. With few records, several windows must agree on a change." range:"1..1000000000"`
+	FalseADay        float64       `yaml:"false_a_day" doc:"Accepted false findings of hops and flows a day in the whole network, from which limits follow (docs/findings.md)." range:"0.0001..10000"`
+	MinRecords       uint64        `yaml:"min_records" doc:"Least hop records of a judged window. With few records, several windows must agree on a change." range:"1..1000000000"`
 	Warmup           int           `yaml:"warmup" doc:"Windows of a hop before it is judged. Limits hold for 60; fewer give false findings." range:"5..1440"`
-	LatencyFloor     time.Duration `yaml:"latency_floor" doc:"Added to latencies before their ratio is taken: far smaller ones are equal." range:"1ns..1m"`
+	LatencyFloor     time.Duration `yaml:"latency_floor" doc:"Added to latencies before their ratio is taken." range:"1ns..1m"`
 	QueueFloor       uint64        `yaml:"queue_floor_bytes" doc:"The same for queues, in bytes or in the device's unit." range:"1..1000000000"`
 	UtilizationFloor float64       `yaml:"utilization_floor" doc:"The same for utilisation; 1 is a full link." range:"0.001..1"`
 	Critical         float64       `yaml:"critical" doc:"A hop is critical at this many times its usual value." range:"1..1000"`
@@ -73,7 +73,7 @@ func (c *HopConfig) FalseShare(watched int, window time.Duration) float64 {
 // of hops.
 type FlowConfig struct {
 	BusyFlows   int    `yaml:"busy_flows" doc:"Flows whose latency is judged: those that stay among flows.top_flows. 0 judges none." range:"0..10000"`
-	BusyReports uint64 `yaml:"busy_reports" doc:"Least values of each hop of a flow in a window in which the flow's latency is judged." range:"100..1000000000"`
+	BusyReports uint64 `yaml:"busy_reports" doc:"Least values of each hop in a window in which a flow's latency is judged." range:"100..1000000000"`
 }
 
 var defaultFlowConfig = FlowConfig{BusyFlows: 100, BusyReports: 100}
@@ -90,14 +90,14 @@ var defaultPathConfig = PathConfig{PathGroup: 5, PathStable: 3, PathFlaps: 4}
 // DropConfig are the settings of the detector of drops.
 type DropConfig struct {
 	DropsSevere int     `yaml:"drops_severe" doc:"Drop reports of a node and reason in a window that are critical." range:"1..1000000000"`
-	DropsShare  float64 `yaml:"drops_share" doc:"Share of a node's packets (drop reports and hop records) whose drops for one reason in a window are critical; 1 for none. A node that samples hops alone needs another share." range:"0..1"`
+	DropsShare  float64 `yaml:"drops_share" doc:"Share of a node's packets whose drops for one reason in a window are critical; 1 for none. A node that samples hops alone needs another share." range:"0..1"`
 }
 
 var defaultDropConfig = DropConfig{DropsSevere: 1000, DropsShare: .05}
 
 // PolicyConfig are the settings of the detector of flows that leave the way which the policy allows.
 type PolicyConfig struct {
-	PolicyWindows int `yaml:"policy_windows" doc:"Consecutive windows in which the same break of a rule makes a finding. While routes change, packets may take any way." range:"1..1000"`
+	PolicyWindows int `yaml:"policy_windows" doc:"Consecutive windows in which the same break of a rule makes a finding." range:"1..1000"`
 }
 
 var defaultPolicyConfig = PolicyConfig{PolicyWindows: 2}
@@ -153,14 +153,14 @@ type ProbeConfig struct {
 	ProbeLoss    float64       `yaml:"probe_loss" doc:"Share of a path's probes that may be lost. A finding needs evidence of more, as for loss_ratio." range:"0..1"`
 	ProbeCorrupt float64       `yaml:"probe_corrupt" doc:"The same for probes that come damaged." range:"0..1"`
 	ProbeSevere  float64       `yaml:"probe_severe" doc:"Share of lost or damaged probes of a path that is critical, by the same evidence." range:"0..1"`
-	ProbeFloor   time.Duration `yaml:"probe_floor" doc:"Added to delays of probes before their ratio is taken: far smaller ones are equal." range:"1ns..1m"`
+	ProbeFloor   time.Duration `yaml:"probe_floor" doc:"Added to delays of probes before their ratio is taken." range:"1ns..1m"`
 }
 
 var defaultProbeConfig = ProbeConfig{MaxProbes: 8192, ProbeLoss: 0.001, ProbeCorrupt: 1e-5, ProbeSevere: .05, ProbeFloor: 100 * time.Microsecond}
 
 // LinkConfig are the settings of the detector of times on links. Sensitivity is that of hops.
 type LinkConfig struct {
-	LinkFloor time.Duration `yaml:"link_floor" doc:"Added to the time on a link, there and back, before its ratio is taken: far smaller ones are equal." range:"1ns..1m"`
+	LinkFloor time.Duration `yaml:"link_floor" doc:"Added to the time on a link, there and back, before its ratio is taken." range:"1ns..1m"`
 }
 
 var defaultLinkConfig = LinkConfig{LinkFloor: 100 * time.Microsecond}

@@ -17,8 +17,8 @@ import (
 
 // Alertmanager names the Alertmanager that receives alerts, and holds its settings.
 type Alertmanager struct {
-	URL              string   `yaml:"url" doc:"Address of the Alertmanager, http or https, with a path prefix if needed, without /api/v2/alerts."`
-	TokenFile        string   `yaml:"token_file" doc:"File with a token, sent as Authorization: Bearer. White space around it is ignored."`
+	URL              string   `yaml:"url" doc:"Address of the Alertmanager, http or https, without /api/v2/alerts."`
+	TokenFile        string   `yaml:"token_file" doc:"File with a token, sent as Authorization: Bearer."`
 	TokenEnv         string   `yaml:"token_env" doc:"Environment variable with the token, instead of token_file."`
 	Labels           []string `yaml:"labels" doc:"Further labels of all alerts, as name=value."`
 	Page             string   `yaml:"page" doc:"Address of the page, as the link of alerts. Empty gives no link."`
@@ -43,8 +43,6 @@ func (c Alertmanager) Target() string { return siteOf(c.URL) }
 func (c Alertmanager) Doc(key string) string {
 	return map[string]string{
 		"enabled": "Send alerts to an Alertmanager.",
-		"queue":   "Between the collector and the Alertmanager.",
-		"spool":   "What is kept on disk while the Alertmanager is away.",
 	}[key]
 }
 

@@ -51,7 +51,7 @@ func TestConfigOfAlertmanager(t *testing.T) {
 	var c Alertmanager
 	c.SetDefaults()
 	c.URL = "https://am:9093/secret"
-	if c.Target() != "https://am:9093" || !c.Alerts() || c.Doc("queue") == "" {
+	if c.Target() != "https://am:9093" || !c.Alerts() || c.Doc("enabled") == "" {
 		t.Errorf("Target = %q", c.Target())
 	}
 	c.TokenFile = filepath.Join(t.TempDir(), "none")

@@ -15,12 +15,12 @@ import (
 
 // Syslog names the receiver of alerts, and holds its settings.
 type Syslog struct {
-	Network    string `yaml:"network" doc:"Transport of messages: udp and unix as datagrams, tcp and tls as streams. udp, tcp and tls confirm no arrival." oneof:"udp|tcp|tls|unix"`
+	Network    string `yaml:"network" doc:"Transport of messages: datagrams (udp, unix) or streams (tcp, tls). udp, tcp and tls confirm no arrival." oneof:"udp|tcp|tls|unix"`
 	Address    string `yaml:"address" doc:"Receiver as HOST:PORT; for unix the socket's path, such as /dev/log."`
 	Facility   string `yaml:"facility" doc:"Facility of the messages." oneof:"kern|user|mail|daemon|auth|syslog|lpr|news|uucp|cron|authpriv|ftp|local0|local1|local2|local3|local4|local5|local6|local7"`
 	Hostname   string `yaml:"hostname" doc:"Name of the machine in the messages. Empty means its own."`
 	AppName    string `yaml:"app_name" doc:"Name of the program in the messages."`
-	SDID       string `yaml:"sd_id" doc:"Name of the structured data, as NAME@NUMBER with your enterprise number. The default's is for examples."`
+	SDID       string `yaml:"sd_id" doc:"Name of the structured data, as NAME@NUMBER with your enterprise number."`
 	MaxBytes   int    `yaml:"max_bytes" doc:"Most bytes of a message; longer texts are cut. Every receiver takes 480, most take 2048." range:"480..65000"`
 	Heartbeats bool   `yaml:"heartbeats" doc:"Send the signs of life, too."`
 	peer.TLS   `yaml:",inline" shared:"TLS"`
@@ -42,8 +42,7 @@ func (c Syslog) Target() string { return c.Network + " " + c.Address }
 func (c Syslog) Doc(key string) string {
 	return map[string]string{
 		"enabled":      "Send alerts to a syslog receiver.",
-		"queue":        "Between the collector and the receiver.",
-		"spool":        "What is kept on disk while the receiver is away, as far as syslog lets us know.",
+		"spool":        "Messages on disk while the receiver is away, as far as syslog shows it.",
 		"tls_insecure": "Accept any certificate. A machine in between can read the alerts.",
 	}[key]
 }

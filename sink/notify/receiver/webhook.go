@@ -17,13 +17,13 @@ import (
 // Webhook is the settings of the address that alerts are posted to, and of their form.
 type Webhook struct {
 	URL          string   `yaml:"url" doc:"Address that alerts are posted to, http or https."`
-	URLFile      string   `yaml:"url_file" doc:"File with the address, instead of url, where the address itself is the permission to post."`
-	URLEnv       string   `yaml:"url_env" doc:"Name of the environment variable that holds the address, instead of url."`
-	TokenFile    string   `yaml:"token_file" doc:"File with a token, sent as Authorization: Bearer. White space around it is ignored."`
+	URLFile      string   `yaml:"url_file" doc:"File with the address, instead of url, where it is itself the permission to post."`
+	URLEnv       string   `yaml:"url_env" doc:"Environment variable with the address, instead of url."`
+	TokenFile    string   `yaml:"token_file" doc:"File with a token, sent as Authorization: Bearer."`
 	TokenEnv     string   `yaml:"token_env" doc:"Environment variable with the token, instead of token_file."`
-	Headers      []string `yaml:"headers" doc:"Further headers, as Name: value. Secrets belong into header_files or header_env."`
-	HeaderFiles  []string `yaml:"header_files" doc:"Further headers whose values are in files, as Name: FILE."`
-	HeaderEnv    []string `yaml:"header_env" doc:"Further headers whose values are in environment variables, as Name: VARIABLE."`
+	Headers      []string `yaml:"headers" doc:"Further headers, as Name: value, without secrets."`
+	HeaderFiles  []string `yaml:"header_files" doc:"Headers with values in files, as Name: FILE."`
+	HeaderEnv    []string `yaml:"header_env" doc:"Headers with values in environment variables, as Name: VARIABLE."`
 	TemplateFile string   `yaml:"template_file" doc:"File of a Go template for the body of an alert. Empty sends JSON."`
 	ContentType  string   `yaml:"content_type" doc:"Type of the body. For JSON, the template must give JSON for all texts."`
 	Heartbeats   bool     `yaml:"heartbeats" doc:"Send the signs of life, too."`
@@ -54,8 +54,6 @@ func (c Webhook) Target() string {
 func (c Webhook) Doc(key string) string {
 	return map[string]string{
 		"enabled": "Post alerts to a server.",
-		"queue":   "Between the collector and the server.",
-		"spool":   "What is kept on disk while the server is away.",
 	}[key]
 }
 

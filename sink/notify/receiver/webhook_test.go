@@ -50,7 +50,7 @@ func TestConfigOfWebhook(t *testing.T) {
 		}
 	}
 	c := Webhook{URL: "https://chat:1/secret?secret"}
-	if c.Target() != "https://chat:1" || !c.Alerts() || c.Doc("spool") == "" {
+	if c.Target() != "https://chat:1" || !c.Alerts() || c.Doc("enabled") == "" {
 		t.Errorf("Target = %q", c.Target())
 	}
 }

@@ -18,19 +18,19 @@ const maxTokens = 4096
 
 // Config holds the roles of clients of the page and its API.
 type Config struct {
-	Dir            string        `yaml:"dir" doc:"Directory of the tokens by role and of the log of changes, made at the start. Empty keeps the page and its API read-only."`
-	OpenRole       string        `yaml:"open_role" doc:"Role of every request where no login is configured, which is possible on a loopback address alone." oneof:"viewer|operator|admin"`
+	Dir            string        `yaml:"dir" doc:"Directory of tokens by role and of the log of changes. Empty keeps the page and its API read-only."`
+	OpenRole       string        `yaml:"open_role" doc:"Role of every request without a configured login, on a loopback address alone." oneof:"viewer|operator|admin"`
 	TrustedProxies []string      `yaml:"trusted_proxies" doc:"Addresses or prefixes of reverse proxies. X-Forwarded-For, X-Forwarded-Proto and user_header of other senders are ignored and counted."`
-	UserHeader     string        `yaml:"user_header" doc:"Header in which trusted proxies name the user, such as X-Forwarded-User. The proxy has to remove it from what clients send. Empty takes none."`
-	GroupsHeader   string        `yaml:"groups_header" doc:"Header in which they name the groups of the user, separated by commas, such as X-Forwarded-Groups."`
+	UserHeader     string        `yaml:"user_header" doc:"Header in which trusted proxies name the user, such as X-Forwarded-User. The proxy must remove it from what clients send."`
+	GroupsHeader   string        `yaml:"groups_header" doc:"Header in which they name the user's groups, separated by commas, such as X-Forwarded-Groups."`
 	Members        `yaml:""`     // of both kinds of logins
-	AllowedOrigins []string      `yaml:"allowed_origins" doc:"Origins of other pages, such as https://wiki.example, whose scripts may use the API with a bearer token (CORS)."`
+	AllowedOrigins []string      `yaml:"allowed_origins" doc:"Origins of pages, such as https://wiki.example, whose scripts may use the API with a bearer token (CORS)."`
 	SessionIdle    time.Duration `yaml:"session_idle" doc:"Time without use after which a session ends." range:"1m..720h"`
 	SessionLife    time.Duration `yaml:"session_lifetime" doc:"Time from its login after which a session ends." range:"1m..8760h"`
-	MaxSessions    int           `yaml:"max_sessions" doc:"Most open sessions; for one more, the least recently used ends." range:"1..65536"`
+	MaxSessions    int           `yaml:"max_sessions" doc:"Most open sessions; the least recently used makes room." range:"1..65536"`
 	MaxTokens      int           `yaml:"max_tokens" doc:"Most tokens by role; further ones are refused." range:"1..4096"`
 	OIDC           OIDC          `yaml:"oidc" doc:"Login by OpenID Connect."`
-	ChangesBytes   int64         `yaml:"changes_bytes" doc:"Size of the log of changes on disk, in two files; the older one makes room." range:"65536..1073741824"`
+	ChangesBytes   int64         `yaml:"changes_bytes" doc:"Size of the log of changes, in two files; the older one makes room." range:"65536..1073741824"`
 }
 
 // SetDefaults makes c the default settings, which change nothing of a page with one token or none.

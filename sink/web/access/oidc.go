@@ -29,13 +29,13 @@ import (
 type OIDC struct {
 	Issuer           string   `yaml:"issuer" doc:"Address of the issuer, such as https://login.example/realms/net. Empty switches this login off."`
 	ClientID         string   `yaml:"client_id" doc:"Name under which the issuer knows this page."`
-	ClientSecretFile string   `yaml:"client_secret_file" doc:"File that holds the client's secret. White space around it is ignored. A public client has none."`
-	ClientSecretEnv  string   `yaml:"client_secret_env" doc:"Name of the environment variable that holds the secret, instead of client_secret_file."`
-	RedirectURL      string   `yaml:"redirect_url" doc:"Address of this page's /oidc/callback as browsers see it, such as https://net.example/hopscope/oidc/callback. The issuer has to allow it."`
+	ClientSecretFile string   `yaml:"client_secret_file" doc:"File with the client's secret. A public client has none."`
+	ClientSecretEnv  string   `yaml:"client_secret_env" doc:"Environment variable with the secret, instead of client_secret_file."`
+	RedirectURL      string   `yaml:"redirect_url" doc:"Address of this page's /oidc/callback as browsers see it, which the issuer has to allow."`
 	Scopes           []string `yaml:"scopes" doc:"What is asked for beside openid."`
-	UserClaim        string   `yaml:"user_claim" doc:"Claim of the id token that names the user. An email that the issuer did not verify is refused."`
+	UserClaim        string   `yaml:"user_claim" doc:"Claim that names the user. An email that the issuer did not verify is refused."`
 	GroupsClaim      string   `yaml:"groups_claim" doc:"Claim that lists the groups. Dots lead into objects, as in realm_access.roles."`
-	CAFile           string   `yaml:"ca_file" doc:"PEM file with the authorities of the issuer's certificate. Empty takes those of the system."`
+	CAFile           string   `yaml:"ca_file" doc:"PEM file with the authorities of the issuer's certificate. Empty is the system's."`
 }
 
 // SetDefaults makes c the default settings.

@@ -42,8 +42,8 @@ func ParseRole(text string) (Role, error) {
 // Members lists the users and groups that have a role.
 type Members struct {
 	Viewers   []string `yaml:"viewers" doc:"Logins that are viewers, and read: user:NAME, group:NAME, or * for each."`
-	Operators []string `yaml:"operators" doc:"Logins that are operators, which mute, acknowledge, comment and command the control of probes: user:NAME or group:NAME."`
-	Admins    []string `yaml:"admins" doc:"Logins that are admins, which make tokens and end sessions too: user:NAME or group:NAME."`
+	Operators []string `yaml:"operators" doc:"Logins that are operators, and mute, acknowledge, comment and command the control of probes: user:NAME or group:NAME."`
+	Admins    []string `yaml:"admins" doc:"Logins that are admins, and make tokens and end sessions too: user:NAME or group:NAME."`
 }
 
 func (m *Members) validate() (errs []error) {
