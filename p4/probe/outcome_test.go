@@ -31,9 +31,7 @@ func (o outcomes) take(t *Track, from [4]byte) {
 		s.Epoch = c.Epoch
 		s.Sent, s.Received, s.Missed, s.Late = s.Sent+c.Sent, s.Received+c.Received, s.Missed+c.Missed, s.Late+c.Late
 		s.Twice, s.Corrupt, s.Reordered, s.Forward = s.Twice+c.Twice, s.Corrupt+c.Corrupt, s.Reordered+c.Reordered, s.Forward+c.Forward
-		for _, d := range c.Delays {
-			s.Delays = append(s.Delays, d)
-		}
+		s.Delays = append(s.Delays, c.Delays...)
 	})
 }
 
@@ -55,7 +53,8 @@ type pairAgent struct {
 	track   *Track
 	work    *Work
 	numbers map[string]uint32
-	off     bool // it sends nothing
+	off     bool          // it sends nothing
+	turn    time.Duration // after each full second
 }
 
 type flight struct {
@@ -125,8 +124,8 @@ func (x *pair) run(d time.Duration) {
 			x.agents[f.to].track.See(&f.a)
 			return true
 		})
-		if x.now%Grace == 0 {
-			for _, a := range x.agents {
+		for _, a := range x.agents {
+			if x.now%Grace == a.turn {
 				a.track.Turn()
 				x.sum.take(a.track, a.address)
 			}
@@ -248,8 +247,9 @@ func TestOutcomesAccuse(t *testing.T) {
 		},
 	} {
 		for phase := time.Duration(0); phase < time.Second; phase += 340 * time.Millisecond {
-			for _, length := range []time.Duration{time.Second, 10 * time.Second} {
+			for _, length := range []time.Duration{time.Second, 1060 * time.Millisecond, 10 * time.Second} {
 				x := newPair(t)
+				x.agents[0].turn, x.agents[1].turn = phase, (phase+length/2)%time.Second/(20*time.Millisecond)*(20*time.Millisecond)
 				x.adopt(0, pairPlan(7))
 				x.adopt(1, pairPlan(7))
 				x.run(20*time.Second + phase)
@@ -267,6 +267,20 @@ func TestOutcomesAccuse(t *testing.T) {
 				windows(20*time.Second, "after it ended")
 				x.adopt(1, pairPlan(9))
 				windows(20*time.Second, "at last")
+				for k := range 12 { // the program of the sender ends for a while
+					x.run(time.Duration(k) * 180 * time.Millisecond)
+					x.sum = outcomes{}
+					x.run(time.Duration(11-k) * 100 * time.Millisecond)
+					x.agents[0].off, x.agents[0].track.Plan = true, nil
+					x.run(8*time.Second + phase)
+					x.accuseNone(fmt.Sprintf("%s, phase %v, an end", name, phase))
+					x.agents[0].off, x.agents[0].track = false, NewTrack(100)
+					x.adopt(0, pairPlan(9))
+					windows(4*time.Second, "soon after a start")
+					x.sum = outcomes{}
+					x.run(9 * time.Second)
+					x.accuseNone(fmt.Sprintf("%s, phase %v, a start", name, phase))
+				}
 				for range 3 { // the sender pauses
 					x.sum = outcomes{}
 					x.agents[0].off = true
@@ -280,6 +294,22 @@ func TestOutcomesAccuse(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestOutcomesPause: rounds that were missed are not reported if it shows in time that they were not sent.
+func TestOutcomesPause(t *testing.T) {
+	x := newPair(t)
+	x.adopt(0, pairPlan(7))
+	x.adopt(1, pairPlan(7))
+	x.run(10 * time.Second)
+	x.sum = outcomes{}
+	x.agents[0].off = true
+	x.run(3 * time.Second)
+	x.agents[0].off = false
+	x.run(10 * time.Second)
+	if c := x.sum[pathKey{"10.0.0.1", 2}]; c == nil || c.Received < 80 || c.Missed+c.Late != 0 {
+		t.Errorf("%+v", c)
 	}
 }
 
