@@ -104,6 +104,32 @@ func flowCommand() *cobra.Command {
 	return c
 }
 
+func findCommand() *cobra.Command {
+	var a asker
+	var limit int
+	c := &cobra.Command{
+		Use:   "find TEXT",
+		Short: "Search nodes, interfaces, hosts, exporters, flows, probes and findings by name, number, address or prefix",
+		Example: `  hopscope find leaf-3
+  hopscope find 10.1.0.0/16 --limit 50`,
+		Args: exactArgs(1),
+	}
+	a.Flags(c)
+	c.Flags().IntVar(&limit, "limit", 5, "hits of a kind to print, 1 to 50")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if limit < 1 || limit > 50 {
+			return usagef("--limit %d is outside 1..50", limit)
+		}
+		var got ask.FoundList
+		query := url.Values{"q": args, "limit": {fmt.Sprint(limit)}}
+		if err := a.Get(c.Context(), "/api/find?"+query.Encode(), &got, c.OutOrStdout()); err != nil || a.Format == "json" {
+			return err
+		}
+		return got.Write(c.OutOrStdout(), a.URL)
+	}
+	return c
+}
+
 // askFlows prints the busiest flows.
 func askFlows(ctx context.Context, a *asker, w io.Writer) error {
 	var got struct{ Flows []ask.Flow }

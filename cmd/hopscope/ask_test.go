@@ -53,6 +53,12 @@ func TestAsk(t *testing.T) {
 		{[]string{"flow", "10.0.0.1:80>10.0.0.2:53 proto 17"}, 0, flow},
 		{[]string{"flow", "10.0.0.2:53 > 10.0.0.1:80 udp"}, 1, `no flow 10.0.0.2:53 > 10.0.0.1:80 udp in the kept windows; it is written as in "10.0.0.1:80 > 10.0.0.2:5001 tcp"`},
 		{[]string{"flow", "10.0.0.1"}, 64, `"10.0.0.1" is no flow such as "10.0.0.1:80 > 10.0.0.2:5001 tcp": there is no >`},
+		{[]string{"find", "10.0.0.2"}, 0, "kind  name                           about   page\nhost  10.0.0.2                       1 flow  " + server.URL + "/#flows=10.0.0.2\n" +
+			"flow  10.0.0.1:80 > 10.0.0.2:53 udp          " + server.URL + "/#flow=10.0.0.1:80%20%3E%2010.0.0.2:53%20udp\n"},
+		{[]string{"find", "7"}, 0, "kind       name      about   page\nnode       7         1 port  " + server.URL + "/#hop=7/\ninterface  7 port 3          " + server.URL + "/#hop=7/3\n"},
+		{[]string{"find", "no such thing"}, 0, "Nothing that the collector keeps or has a name for fits \"no such thing\".\n"},
+		{[]string{"find", "7", "--limit", "0"}, 64, "--limit 0 is outside 1..50"},
+		{[]string{"find"}, 64, "1"},
 		{[]string{"top", "--interfaces"}, 0, "No counters of interfaces came yet.\n"},
 		{[]string{"top", "--interfaces", "--sort", "node"}, 64, "--sort is for hops"},
 		{[]string{"top", "--probes"}, 0, "No agent reported probes yet.\n"},

@@ -115,6 +115,7 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"export nonsense", "export images x", "export images", "export images --out e --format gif", "export images --out e --metric colour", "export images --out e --windows 0",
 		"export images --out e --url nonsense", "export images --out e --token-file nowhere",
 		"flow a b", "flow nonsense", "flow --format xml", "flow --url nonsense", "flow --url ftp://x", "flow --token-file nowhere", "flow --token-file .",
+		"find", "find a --format xml", "find a --url nonsense", "find a --token-file nowhere",
 		"health x", "health --url nonsense", "health --url ftp://x", "health --timeout 0s", "health --timeout nonsense",
 		"top x", "top --format xml", "top --url nonsense", "top --token-file nowhere", "top --sort nope", "top --limit 0", "top --limit 201",
 		"plan nonsense",
@@ -248,7 +249,7 @@ func TestExitStatusOfFailures(t *testing.T) {
 	for _, args := range []string{
 		"decode text", "decode empty", "replay text", "replay empty",
 		"collect --config busy.yaml", "collect --config page.yaml", "collect --config spool.yaml", "demo --listen " + l.Addr().String(),
-		"top --url http://127.0.0.1:1", "flow --url http://127.0.0.1:1", "health --url http://127.0.0.1:1",
+		"top --url http://127.0.0.1:1", "flow --url http://127.0.0.1:1", "find a --url http://127.0.0.1:1", "health --url http://127.0.0.1:1",
 		"plan cover --topology two.edges --depots a", "plan cover --topology fat-tree:4 --svg text/x.svg", "plan cover --topology fat-tree:4 --check plan.json",
 		"plan orchestrate --topology two.edges", "plan attention --instance none.json", "demo --data text/x", "man --dir text/x",
 	} {

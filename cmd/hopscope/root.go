@@ -28,7 +28,7 @@ Start with "hopscope demo".`,
 	}
 	root.AddCommand(
 		demoCommand(), collectCommand(), consumeCommand(), consoleCommand(), agentCommand(), controlCommand(), replayCommand(), decodeCommand(), plan.Command(),
-		topCommand(), flowCommand(), findingsCommand(), detectCommand(), healthCommand(), docsCommand(), exportCommand(),
+		topCommand(), flowCommand(), findCommand(), findingsCommand(), detectCommand(), healthCommand(), docsCommand(), exportCommand(),
 		selftestCommand(), benchCommand(), configCommand(), tokenCommand(), spoolCommand(), kafkaCommand(), cli.ManCommand(), cli.VersionCommand(),
 	)
 	cli.Prepare(root, interruptible)

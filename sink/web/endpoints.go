@@ -48,7 +48,7 @@ var (
 // endpoints lists the API.
 var endpoints = []endpoint{
 	{path: "status", about: "version, sources, settings, how much is kept, how much was judged, open findings", role: access.Viewer, answer: statusAnswer{}, serve: (*Server).serveStatus},
-	{path: "find", about: "what a text finds of nodes, interfaces, hosts, exporters, paths of probes, flows and findings, the best of each kind", role: access.Viewer, answer: foundList{}, serve: (*Server).serveFind,
+	{path: "find", about: "what a text finds of nodes, interfaces, hosts, exporters, paths of probes, flows and findings, the best of each kind", role: access.Viewer, answer: ask.FoundList{}, serve: (*Server).serveFind,
 		params: []param{{name: "q", about: "a part of a name, a number or an address, or a prefix"}, {name: "limit", about: "hits of a kind, 5 without it", kind: "integer", least: 1, most: 50}}},
 	{path: "windows", about: "one value of every hop in every window, oldest first", role: access.Viewer, answer: ask.Matrix{}, serve: (*Server).serveWindows,
 		params: []param{{name: "metric", about: "the value, latency_p99 without it", enum: metricNames[:]}, sinceParam, fromParam, toParam}},

@@ -15,28 +15,17 @@ import (
 	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
-// foundList is what a search finds.
-type foundList struct {
-	Query  string       `json:"query"`
-	Groups []foundGroup `json:"groups"`
-}
-
-// foundGroup is what a search finds of one kind.
-type foundGroup struct {
-	Kind  string  `json:"kind"`
-	Total int     `json:"total"`
-	Hits  []found `json:"hits"`           // the best of them
-	More  string  `json:"more,omitempty"` // the part of the page's address that shows all, where a table can
-}
-
-// found is one thing that a search finds.
+// found is one thing that a search finds, and its place among those of its kind.
 type found struct {
-	Name    string `json:"name"`
-	Detail  string `json:"detail,omitempty"`
-	Address string `json:"address"` // the part of the page's address that shows it
-
+	ask.Found
 	rank  names.Rank
 	order int
+}
+
+// foundKind is all that a search finds of one kind.
+type foundKind struct {
+	kind string
+	hits []found
 }
 
 // serveFind answers what q= finds of everything that the page shows, and of what has a name, at most limit= of a kind.
@@ -47,33 +36,39 @@ func (s *Server) serveFind(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	text := strings.TrimSpace(q.Get("q"))
-	groups := []foundGroup{}
+	groups := []ask.FoundGroup{}
 	if text != "" {
 		groups = s.find(names.NewSearch(text), text, int(limit))
 	}
-	s.answer(w, foundList{shorten(text), groups})
+	s.answer(w, ask.FoundList{Query: shorten(text), Groups: groups})
 }
 
-func (s *Server) find(what names.Search, text string, limit int) []foundGroup {
+func (s *Server) find(what names.Search, text string, limit int) []ask.FoundGroup {
 	n := s.names()
 	keys := s.history.findable()
-	groups := keys.find(&what, n)
+	kinds := keys.find(&what, n)
 	open, ended := s.findings.list()
-	groups = append(groups, foundGroup{Kind: "finding", Hits: foundFindings(&what, n, open, ended)})
+	kinds = append(kinds, foundKind{"finding", foundFindings(&what, n, open, ended)})
 	filter := url.PathEscape(text)
 	tables := map[string]string{"interface": "hops", "node": "hops", "exporter": "exporters", "host": "flows", "flow": "flows", "probe": "probed"}
-	for i := range groups {
-		g := &groups[i]
-		slices.SortStableFunc(g.Hits, func(a, b found) int {
+	groups := []ask.FoundGroup{}
+	for _, k := range kinds {
+		if len(k.hits) == 0 {
+			continue
+		}
+		slices.SortStableFunc(k.hits, func(a, b found) int {
 			return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.order, b.order), strings.Compare(a.Name, b.Name))
 		})
-		g.Total = len(g.Hits)
-		g.Hits = g.Hits[:min(limit, g.Total)]
-		if table := tables[g.Kind]; table != "" && g.Total > limit {
+		g := ask.FoundGroup{Kind: k.kind, Total: len(k.hits)}
+		for i := range min(limit, g.Total) {
+			g.Hits = append(g.Hits, k.hits[i].Found)
+		}
+		if table := tables[k.kind]; table != "" && g.Total > limit {
 			g.More = "#" + table + "=" + filter
 		}
+		groups = append(groups, g)
 	}
-	return slices.DeleteFunc(groups, func(g foundGroup) bool { return g.Total == 0 })
+	return groups
 }
 
 // findable holds the keys of what the page shows.
@@ -112,11 +107,11 @@ func (h *history) findable() findable {
 }
 
 // find searches nodes, interfaces, hosts, exporters, paths of probes and flows.
-func (f *findable) find(what *names.Search, n *names.Names) []foundGroup {
+func (f *findable) find(what *names.Search, n *names.Names) []foundKind {
 	var exporters, probes, flows []found
 	for _, k := range f.exporters {
 		if rank := what.Exporter(k, n); rank.Found() {
-			hit := found{Name: withName(n.Host(k.Addr.Netip()), k.Addr.String()), Address: "#exporters=" + k.Addr.String(), rank: rank}
+			hit := found{Found: ask.Found{Name: withName(n.Host(k.Addr.Netip()), k.Addr.String()), Address: "#exporters=" + k.Addr.String()}, rank: rank}
 			if !k.Nameless {
 				hit.Detail = "node " + n.Node(k.Node)
 			}
@@ -126,7 +121,7 @@ func (f *findable) find(what *names.Search, n *names.Names) []foundGroup {
 	for _, k := range f.probes {
 		if rank := what.Probe(&k, n); rank.Found() {
 			name := k.From.String() + " > " + k.To.String()
-			probes = append(probes, found{Name: name + ", path " + decode.PathText(k.Path), Address: "#probed=" + url.PathEscape(name), rank: rank})
+			probes = append(probes, found{Found: ask.Found{Name: name + ", path " + decode.PathText(k.Path), Address: "#probed=" + url.PathEscape(name)}, rank: rank})
 		}
 	}
 	hosts := map[netip.Addr]int{} // flows
@@ -135,13 +130,13 @@ func (f *findable) find(what *names.Search, n *names.Names) []foundGroup {
 		hosts[k.DstAddr()]++
 		if rank := what.Flow(&k, n); rank.Found() {
 			name := k.String()
-			flows = append(flows, found{Name: name, Address: "#flow=" + url.PathEscape(name), rank: rank})
+			flows = append(flows, found{Found: ask.Found{Name: name, Address: "#flow=" + url.PathEscape(name)}, rank: rank})
 		}
 	}
 	nodes, interfaces := f.findHops(what, n)
-	return []foundGroup{
-		{Kind: "node", Hits: nodes}, {Kind: "interface", Hits: interfaces}, {Kind: "host", Hits: foundHosts(what, n, hosts)},
-		{Kind: "exporter", Hits: exporters}, {Kind: "probe", Hits: probes}, {Kind: "flow", Hits: flows},
+	return []foundKind{
+		{"node", nodes}, {"interface", interfaces}, {"host", foundHosts(what, n, hosts)},
+		{"exporter", exporters}, {"probe", probes}, {"flow", flows},
 	}
 }
 
@@ -179,7 +174,7 @@ func (f *findable) findHops(what *names.Search, n *names.Names) (nodes, interfac
 			continue
 		}
 		if rank := what.Hop(k, n); rank.Found() {
-			hit := found{Name: n.HopNode(k) + " port " + n.HopEgress(k), Address: "#hop=" + k.NodeName() + "/" + k.EgressName(), rank: rank, order: int(k.EgressIf)}
+			hit := found{Found: ask.Found{Name: n.HopNode(k) + " port " + n.HopEgress(k), Address: "#hop=" + k.NodeName() + "/" + k.EgressName()}, rank: rank, order: int(k.EgressIf)}
 			if !reports {
 				hit.Detail, hit.Address = "no reports", "#interfaces="+url.PathEscape(k.String())
 			}
@@ -192,7 +187,7 @@ func (f *findable) findHops(what *names.Search, n *names.Names) (nodes, interfac
 func foundNode(what *names.Search, n *names.Names, id uint32, ports map[uint32]int) (found, bool) {
 	k := inference.HopKey{Node: id}
 	rank := what.Hop(k, n)
-	hit := found{Name: n.Node(id), Address: "#hop=" + k.NodeName() + "/", rank: rank}
+	hit := found{Found: ask.Found{Name: n.Node(id), Address: "#hop=" + k.NodeName() + "/"}, rank: rank}
 	switch count, reports := ports[id]; {
 	case !reports:
 		hit.Detail, hit.Address = "no reports", "#map=node/"+k.NodeName()
@@ -209,7 +204,7 @@ func foundHosts(what *names.Search, n *names.Names, hosts map[netip.Addr]int) (h
 		}
 		name := n.Host(a)
 		if rank := what.Texts([]string{a.String(), name}, a); rank.Found() {
-			hits = append(hits, found{Name: withName(name, a.String()), Detail: quantity(flows, "flow"), Address: "#flows=" + a.String(), rank: rank, order: -flows})
+			hits = append(hits, found{Found: ask.Found{Name: withName(name, a.String()), Detail: quantity(flows, "flow"), Address: "#flows=" + a.String()}, rank: rank, order: -flows})
 		}
 	}
 	return hits
@@ -226,7 +221,7 @@ func foundFindings(what *names.Search, n *names.Names, open, ended []inference.F
 				addresses = []netip.Addr{f.Flow.SrcAddr(), f.Flow.DstAddr()}
 			}
 			if rank := what.Texts([]string{line, f.IDText(), f.Kind.String(), f.Element.String()}, addresses...); rank.Found() {
-				hits = append(hits, found{Name: line, Detail: [...]string{f.Severity.String(), "ended"}[i], Address: "#finding=" + f.IDText(), rank: rank, order: len(hits)})
+				hits = append(hits, found{Found: ask.Found{Name: line, Detail: [...]string{f.Severity.String(), "ended"}[i], Address: "#finding=" + f.IDText()}, rank: rank, order: len(hits)})
 			}
 		}
 	}

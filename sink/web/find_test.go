@@ -10,6 +10,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 // newNamedServer is newSceneServer with names of some nodes, interfaces and hosts. Node 99 reports nothing.
@@ -24,7 +25,7 @@ func newNamedServer(t *testing.T) *Server {
 }
 
 // lines writes what was found as "kind total: name -> address, …; …".
-func (d foundList) String() string {
+func foundText(d *ask.FoundList) string {
 	var groups []string
 	for _, g := range d.Groups {
 		var hits []string
@@ -56,10 +57,10 @@ func TestFind(t *testing.T) {
 		{"10.1.1.2:32865 > 10.3.0.3:5201/6", "flow: 10.1.1.2:32865 > 10.3.0.3:5201 tcp -> #flow=10.1.1.2:32865%20%3E%2010.3.0.3:5201%20tcp"},
 		{"000000000000000b", "finding: Latency at core-3, port 3: 412 µs, usually 6.1 µs -> #finding=000000000000000b"},
 	} {
-		var got foundList
+		var got ask.FoundList
 		get(t, srv, "/api/find?limit=1&q="+url.QueryEscape(c.query), &got)
-		if got.String() != c.want || got.Query != c.query {
-			t.Errorf("%q finds\n%s\nwant\n%s", c.query, got, c.want)
+		if foundText(&got) != c.want || got.Query != c.query {
+			t.Errorf("%q finds\n%s\nwant\n%s", c.query, foundText(&got), c.want)
 		}
 	}
 }
@@ -74,7 +75,7 @@ func TestFindPorts(t *testing.T) {
 		return inference.HopStats{HopKey: inference.HopKey{Node: node, EgressIf: port}, Count: 1}
 	}
 	srv.history.add(&inference.Window{End: 1e9, Hops: []inference.HopStats{hop(71, 0), hop(72, 0), hop(72, 3), hop(73, 1), hop(73, 2)}})
-	var got foundList
+	var got ask.FoundList
 	get(t, srv, "/api/find?q=node", &got)
 	details := map[string]string{}
 	for _, g := range got.Groups {
@@ -93,7 +94,7 @@ func TestFindPorts(t *testing.T) {
 func TestFindPrefix(t *testing.T) {
 	srv := newNamedServer(t)
 	for _, q := range []string{"10.2.0.0/15", "10.2.1.77/15"} {
-		var got foundList
+		var got ask.FoundList
 		get(t, srv, "/api/find?limit=50&q="+url.QueryEscape(q), &got)
 		p := netip.MustParsePrefix(q)
 		for _, g := range got.Groups {
@@ -107,7 +108,7 @@ func TestFindPrefix(t *testing.T) {
 			}
 		}
 		if len(got.Groups) != 3 {
-			t.Errorf("%s finds %s", q, got)
+			t.Errorf("%s finds %s", q, foundText(&got))
 		}
 	}
 }
@@ -116,10 +117,10 @@ func TestFindPrefix(t *testing.T) {
 // counted, and its table is named.
 func TestFindOrder(t *testing.T) {
 	srv := newNamedServer(t)
-	var got foundList
+	var got ask.FoundList
 	get(t, srv, "/api/find?limit=3&q=4", &got)
 	if len(got.Groups) == 0 || got.Groups[0].Kind != "node" || got.Groups[0].Hits[0].Name != "core-3 (4)" {
-		t.Fatalf("4 finds %s", got)
+		t.Fatalf("4 finds %s", foundText(&got))
 	}
 	for _, g := range got.Groups {
 		if len(g.Hits) > 3 || len(g.Hits) < 3 && g.Total != len(g.Hits) {
@@ -160,7 +161,7 @@ func TestFilters(t *testing.T) {
 func TestFindHostile(t *testing.T) {
 	srv := newNamedServer(t)
 	for _, q := range []string{" ", "::/0", "0.0.0.0/0", "::ffff:10.1.1.2/128", "%00", "\x00", "\xff", "<script>", "fe80::1%eth0", "1e9:1e9", "/", "((("} {
-		var got foundList
+		var got ask.FoundList
 		get(t, srv, "/api/find?q="+url.QueryEscape(q), &got)
 		for _, g := range got.Groups {
 			if g.Total == 0 {

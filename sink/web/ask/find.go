@@ -1,0 +1,54 @@
+package ask
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// FoundList is what a search finds.
+type FoundList struct {
+	Query  string       `json:"query"`
+	Groups []FoundGroup `json:"groups"`
+}
+
+// FoundGroup is what a search finds of one kind.
+type FoundGroup struct {
+	Kind  string  `json:"kind"`
+	Total int     `json:"total"`
+	Hits  []Found `json:"hits"`           // the best of them
+	More  string  `json:"more,omitempty"` // the part of the page's address that shows all, where a table can
+}
+
+// Found is one thing that a search finds.
+type Found struct {
+	Name    string `json:"name"`
+	Detail  string `json:"detail,omitempty"`
+	Address string `json:"address"` // the part of the page's address that shows it
+}
+
+// Write writes what was found as text, with the addresses on the page at url.
+func (l *FoundList) Write(w io.Writer, url string) error {
+	if len(l.Groups) == 0 {
+		_, err := fmt.Fprintf(w, "Nothing that the collector keeps or has a name for fits %q.\n", l.Query)
+		return err
+	}
+	url = strings.TrimSuffix(url, "/") + "/"
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "kind\tname\tabout\tpage")
+	for i := range l.Groups {
+		g := &l.Groups[i]
+		for _, h := range g.Hits {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", g.Kind, h.Name, h.Detail, url+h.Address)
+		}
+		if more := g.Total - len(g.Hits); more > 0 {
+			all := ""
+			if g.More != "" {
+				all = url + g.More
+			}
+			fmt.Fprintf(t, "%s\tand %d more\t\t%s\n", g.Kind, more, all)
+		}
+	}
+	return t.Flush()
+}
