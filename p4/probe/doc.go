@@ -8,6 +8,7 @@
 //	Template   the frame of a probe, of which only number, round and time change
 //	Parser     reads what comes back; bounded, allocates nothing
 //	Track      follows rounds: which came, which are lost, and which no plan has
+//	Outcomes   what became of the probes of each path of a plan, for collectors
 //	Groups     reports 2.0 about what came
 //	Rounds     the counts of an agent, for its controller
 //	Seal       the file from which an agent takes its plan without a controller
