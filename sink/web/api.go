@@ -163,7 +163,7 @@ func (s *Server) serveStatus(w http.ResponseWriter, _ *http.Request) {
 type findingList struct {
 	Ended []ask.Finding `json:"ended"`           // the latest first
 	Open  []ask.Finding `json:"open"`            // the most severe first
-	Range *ask.Range    `json:"range,omitempty"` // of an answer out of the history, which has them as they were at its end
+	Range *ask.Range    `json:"range,omitempty"` // of an answer out of the history, as of its end
 }
 
 func (s *Server) serveFindings(w http.ResponseWriter, r *http.Request) {
@@ -184,7 +184,7 @@ type ledgerEvent struct {
 	Balances         []sink.Balance `json:"balances"`
 	Problems         []string       `json:"problems,omitempty"` // of sources and stores
 	LeftOut          []string       `json:"left_out,omitempty"` // by limits of the settings, those of the page behind the others
-	Range            *ask.Range     `json:"range,omitempty"`    // of an answer out of the history, which has what was counted in that time
+	Range            *ask.Range     `json:"range,omitempty"`    // of an answer out of the history
 }
 
 func (s *Server) ledger() ledgerEvent {

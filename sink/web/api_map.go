@@ -41,9 +41,9 @@ type mapState struct {
 	Metric  string      `json:"metric"`
 	Unit    string      `json:"unit"`
 	Values  []ask.Value `json:"values"` // by direction, the last of the latest windows
-	Nodes   []ask.Value `json:"nodes"`  // by node: the worst of its hops that are on no direction, as those to hosts
+	Nodes   []ask.Value `json:"nodes"`  // worst of a node's hops on no direction, as those to hosts
 
-	// The interface by which reports know a direction, where that is another than the map's.
+	// Interface of a direction in reports, where it is not the map's.
 	Egress   map[string]uint32  `json:"egress,omitempty"`
 	Findings []atlas.FindingDoc `json:"findings"` // open ones that have a place and do not rest
 	Drops    []mapDrops         `json:"drops"`

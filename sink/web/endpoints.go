@@ -36,70 +36,70 @@ type param struct {
 
 // The parameters that several endpoints have.
 var (
-	queryParam  = param{name: "q", about: "keeps the rows that have each word of it in their names, numbers and addresses; a word may be a prefix such as 10.1.0.0/16"}
-	orderParam  = param{name: "order", about: "direction of sort, whose absent values come last in both; without it numbers descend, and names ascend", enum: ask.Orders}
+	queryParam  = param{name: "q", about: "rows that have each word of it in names, numbers and addresses; a word may be a prefix such as 10.1.0.0/16"}
+	orderParam  = param{name: "order", about: "direction of sort, with absent values last; without it numbers descend, and names ascend", enum: ask.Orders}
 	limitParam  = param{name: "limit", about: "rows of the answer, 20 without it", kind: "integer", least: 1, most: 200}
-	offsetParam = param{name: "offset", about: "rows that are left out before the first, 0 without it", kind: "integer", most: 1 << 31}
-	fromParam   = param{name: "from", about: "begins a range of the history on disk, in milliseconds since 1970; the answer states its resolution and what it lacks", kind: "integer", most: 1 << 42}
-	toParam     = param{name: "to", about: "ends the range, now without it", kind: "integer", most: 1 << 42}
-	sinceParam  = param{name: "since", about: "windows that end later, in milliseconds since 1970", kind: "integer", least: -1, most: 1<<63 - 1}
+	offsetParam = param{name: "offset", about: "rows left out before the first, 0 without it", kind: "integer", most: 1 << 31}
+	fromParam   = param{name: "from", about: "begin of a range of the history on disk", kind: "integer", most: 1 << 42}
+	toParam     = param{name: "to", about: "end of the range, now without it", kind: "integer", most: 1 << 42}
+	sinceParam  = param{name: "since", about: "windows that end later", kind: "integer", least: -1, most: 1<<63 - 1}
 )
 
 // endpoints lists the API.
 var endpoints = []endpoint{
-	{path: "status", about: "version, sources, settings, how much is kept, how much was judged, open findings", role: access.Viewer, answer: statusAnswer{}, serve: (*Server).serveStatus},
-	{path: "find", about: "what a text finds of nodes, interfaces, hosts, exporters, paths of probes, flows and findings, the best of each kind", role: access.Viewer, answer: ask.FoundList{}, serve: (*Server).serveFind,
+	{path: "status", about: "version, sources, settings, what is kept and judged, open findings", role: access.Viewer, answer: statusAnswer{}, serve: (*Server).serveStatus},
+	{path: "find", about: "best matches among nodes, interfaces, hosts, exporters, paths of probes, flows and findings", role: access.Viewer, answer: ask.FoundList{}, serve: (*Server).serveFind,
 		params: []param{{name: "q", about: "a part of a name, a number or an address, or a prefix"}, {name: "limit", about: "hits of a kind, 5 without it", kind: "integer", least: 1, most: 50}}},
 	{path: "windows", about: "one value of every hop in every window, oldest first", role: access.Viewer, answer: ask.Matrix{}, serve: (*Server).serveWindows,
 		params: []param{{name: "metric", about: "the value, latency_p99 without it", enum: metricNames[:]}, sinceParam, fromParam, toParam}},
 	{path: "hops", about: "hops, the worst of the last 12 windows first", role: access.Viewer, answer: ask.HopList{}, serve: (*Server).serveHops,
-		params: []param{queryParam, {name: "sort", about: "the value that orders them, latency_p99 without it; node for the order of nodes", enum: append([]string{"node"}, metricNames[:]...)}, orderParam, limitParam, offsetParam, fromParam, toParam}},
+		params: []param{queryParam, {name: "sort", about: "order, latency_p99 without it", enum: append([]string{"node"}, metricNames[:]...)}, orderParam, limitParam, offsetParam, fromParam, toParam}},
 	{path: "hop", about: "one hop over time", role: access.Viewer, answer: ask.HopAnswer{}, serve: (*Server).serveHop,
-		params: []param{{name: "node", about: "a node, or a hop such as 7:3", required: true}, {name: "egress_if", about: "the interface, where node is a node alone"}, fromParam, toParam}},
-	{path: "flows", about: "flows, their paths and what nodes saw of them by samples and flow records, the busiest first", role: access.Viewer, answer: flowList{}, serve: (*Server).serveFlows,
+		params: []param{{name: "node", about: "a node, or a hop such as 7:3", required: true}, {name: "egress_if", about: "the interface, if node is a node alone"}, fromParam, toParam}},
+	{path: "flows", about: "flows with their paths, samples and flow records, the busiest first", role: access.Viewer, answer: flowList{}, serve: (*Server).serveFlows,
 		params: []param{queryParam, sortParam(ask.FlowColumns), orderParam, limitParam, offsetParam}},
 	{path: "flow", about: "one flow over time, with its path changes", role: access.Viewer, answer: flowAnswer{}, serve: (*Server).serveFlow,
 		params: []param{{name: "key", about: `a flow, such as "10.0.0.1:80 > 10.0.0.2:5001 tcp"`, required: true}}},
-	{path: "paths", about: "paths that follow from digests, those that are not certain first", role: access.Viewer, answer: ask.PathList{}, serve: (*Server).servePaths},
-	{path: "probes", about: "what probes of agents reported of hops, by probe, in the newest 8 windows", role: access.Viewer, answer: ask.ProbeSpans{}, serve: (*Server).serveProbes, params: []param{sinceParam}},
+	{path: "paths", about: "paths from digests, uncertain ones first", role: access.Viewer, answer: ask.PathList{}, serve: (*Server).servePaths},
+	{path: "probes", about: "hops by probe of agents, in the newest 8 windows", role: access.Viewer, answer: ask.ProbeSpans{}, serve: (*Server).serveProbes, params: []param{sinceParam}},
 	{path: "findings", about: "findings, open and ended", role: access.Viewer, answer: findingList{}, serve: (*Server).serveFindings, params: []param{fromParam, toParam}},
-	{path: "explain", about: "a finding with its symptoms, the documentation of its kind, the settings in force, what was not judged, and where to look next", role: access.Viewer, answer: ask.Explanation{}, serve: (*Server).serveExplain,
+	{path: "explain", about: "a finding with symptoms, documentation of its kind, settings in force, what was not judged, and where to look next", role: access.Viewer, answer: ask.Explanation{}, serve: (*Server).serveExplain,
 		params: []param{{name: "id", about: "the finding's id, or the name of its alert", required: true}}},
 	{path: "map", about: "nodes and links of the map, with an ETag: of a topology, or as flows show them", role: access.Viewer, answer: atlas.Document{}, serve: (*Server).serveMap},
-	{path: "map/state", about: "a value of every direction of a link, and what is found and suspected where", role: access.Viewer, answer: mapState{}, serve: (*Server).serveMapState,
+	{path: "map/state", about: "a value of every direction of a link, with findings and suspects", role: access.Viewer, answer: mapState{}, serve: (*Server).serveMapState,
 		params: []param{{name: "metric", about: "the value, latency_p99 without it", enum: metricNames[:]}}},
-	{path: "map/probes", about: "probes of the plan in force and the links that they cross; 404 where no control of probes runs", role: access.Viewer, answer: mapProbeList{}, serve: (*Server).serveMapProbes,
+	{path: "map/probes", about: "probes of the plan in force and the links that they cross; 404 without a control of probes", role: access.Viewer, answer: mapProbeList{}, serve: (*Server).serveMapProbes,
 		params: []param{{name: "limit", about: "probes of the answer, 2000 without it", kind: "integer", least: 1, most: maxMapProbes}, offsetParam}},
-	{path: "film", about: "one value of every direction of a link in the latest windows, for a picture of switches by switches", role: access.Viewer, answer: ask.Film{}, serve: (*Server).serveFilm,
+	{path: "film", about: "one value of every direction of a link in the latest windows, for a picture", role: access.Viewer, answer: ask.Film{}, serve: (*Server).serveFilm,
 		params: []param{{name: "metric", about: "the value, queue_p99 without it", enum: metricNames[:]}, {name: "limit", about: "windows of the answer, 60 without it", kind: "integer", least: 1, most: maxFilm}, sinceParam}},
 	{path: "exporters", about: "exporters, silent ones first, then by loss; and hops without a node id", role: access.Viewer, answer: ask.ExporterList{}, serve: (*Server).serveExporters,
 		params: []param{queryParam, sortParam(ask.ExporterColumns), orderParam, limitParam, offsetParam}},
-	{path: "interfaces", about: "what interfaces count, those first that damage or discard the greatest share of packets", role: access.Viewer, answer: interfaceList{}, serve: (*Server).serveInterfaces,
+	{path: "interfaces", about: "counters of interfaces, the greatest share of damaged or discarded packets first", role: access.Viewer, answer: interfaceList{}, serve: (*Server).serveInterfaces,
 		params: []param{queryParam, sortParam(ask.InterfaceColumns), orderParam, limitParam, offsetParam}},
-	{path: "probed", about: "paths of probes between agents, those first that lose or damage the greatest share of them", role: access.Viewer, answer: probedList{}, serve: (*Server).serveProbed,
+	{path: "probed", about: "paths of probes between agents, the greatest share of lost or damaged probes first", role: access.Viewer, answer: probedList{}, serve: (*Server).serveProbed,
 		params: []param{queryParam, sortParam(ask.ProbedColumns), orderParam, limitParam, offsetParam}},
 	{path: "ledger", about: "where every report is, by sink", role: access.Viewer, answer: ledgerEvent{}, serve: (*Server).serveLedger, params: []param{fromParam, toParam}},
-	{path: "unread", about: "exporters whose datagrams no profile reads, with the beginning of one of them, and metrics of which nothing is counted", role: access.Viewer, answer: ask.UnreadList{}, serve: (*Server).serveUnread},
+	{path: "unread", about: "exporters whose datagrams no profile reads, with the beginning of one, and uncounted metrics", role: access.Viewer, answer: ask.UnreadList{}, serve: (*Server).serveUnread},
 	{path: "sample", about: "the beginning of a datagram that no profile reads, as a text file", role: access.Viewer, media: "text/plain", serve: (*Server).serveSample,
 		params: []param{{name: "address", about: "the exporter's address", required: true}}},
 	{path: "names", about: "names of nodes, interfaces and hosts, as an inventory in JSON", role: access.Viewer, answer: names.Document{}, serve: (*Server).serveNames},
 	{path: "fleet", about: "collectors and consumers of a fleet, and the windows without some; 404 on the page of one collector", role: access.Viewer, answer: fleetAnswer{}, serve: (*Server).serveFleet,
 		params: []param{limitParam, offsetParam}},
-	{path: "events", about: "server-sent events finding, window, ledger and loop, between which ping comes; the header Last-Event-ID resumes", role: access.Viewer, media: "text/event-stream", serve: (*Server).serveEvents,
+	{path: "events", about: "server-sent events finding, window, ledger, loop and ping; the header Last-Event-ID resumes", role: access.Viewer, media: "text/event-stream", serve: (*Server).serveEvents,
 		params: []param{{name: "last_event_id", about: "resumes, for clients that cannot send the header"}}},
 
 	{path: "whoami", about: "the client, its role, and what a browser sends with changes", role: access.Viewer, answer: access.Whoami{}, serve: atGate((*access.Gate).ServeWhoami)},
 	{path: "logout", about: "ends the session of the browser", role: access.Viewer, change: true, answer: access.Done{}, serve: atGate((*access.Gate).ServeLogout)},
 	{path: "attention", about: "open findings that were acknowledged, muted or commented on", role: access.Viewer, answer: ask.AttentionList{}, serve: atDesk((*ask.Desk).ServeAttention)},
-	{path: "findings/ack", about: "acknowledges a finding, whose alert is not repeated from then on", role: access.Operator, change: true, body: ask.Acknowledge{}, answer: access.Done{}, serve: atDesk((*ask.Desk).ServeAcknowledge)},
-	{path: "findings/mute", about: "sends no alerts of an element, of a kind, or of a kind at an element", role: access.Operator, change: true, body: ask.Mute{}, answer: access.Done{}, serve: atDesk((*ask.Desk).ServeMute)},
+	{path: "findings/ack", about: "acknowledges a finding, whose alert is not repeated any more", role: access.Operator, change: true, body: ask.Acknowledge{}, answer: access.Done{}, serve: atDesk((*ask.Desk).ServeAcknowledge)},
+	{path: "findings/mute", about: "mutes alerts of an element, of a kind, or of a kind at an element", role: access.Operator, change: true, body: ask.Mute{}, answer: access.Done{}, serve: atDesk((*ask.Desk).ServeMute)},
 	{path: "findings/unmute", about: "takes back the mute of the same element and kind", role: access.Operator, change: true, body: ask.Mute{}, answer: access.Done{}, serve: atDesk((*ask.Desk).ServeUnmute)},
 	{path: "findings/comment", about: "comments on a finding", role: access.Operator, change: true, body: ask.Comment{}, answer: access.Done{}, serve: atDesk((*ask.Desk).ServeComment)},
 	{path: "control", about: "commands the control of probes", role: access.Operator, change: true, body: ask.Order{}, answer: access.Done{}, serve: atDesk((*ask.Desk).ServeCommand)},
-	{path: "control/status", about: "state of the control of probes, and which commands make sense in it; 404 where none can be commanded", role: access.Viewer, answer: ask.ControlState{}, serve: atDesk((*ask.Desk).ServeControl)},
+	{path: "control/status", about: "state of the control of probes, and its possible commands; 404 without one", role: access.Viewer, answer: ask.ControlState{}, serve: atDesk((*ask.Desk).ServeControl)},
 	{path: "changes", about: "the newest changes, with their users, times and addresses", role: access.Operator, answer: access.ChangeList{}, serve: atGate((*access.Gate).ServeChanges),
 		params: []param{{name: "limit", about: "changes of the answer, 50 without it", kind: "integer", least: 1, most: 1000}, {name: "before", about: "changes with a lower number", kind: "integer", least: 1, most: 1<<63 - 1},
-			{name: "action", about: "an action such as findings/ack, or a group of them such as findings"}, {name: "target", about: "the target, such as the name of an alert"}}},
+			{name: "action", about: "an action such as findings/ack, or a group such as findings"}, {name: "target", about: "the target, such as the name of an alert"}}},
 	{path: "tokens", about: "tokens by role, without their secrets", role: access.Admin, answer: access.TokenList{}, serve: atGate((*access.Gate).ServeTokens)},
 	{path: "tokens/create", about: "makes a token, and answers its secret this once", role: access.Admin, change: true, body: access.NewToken{}, answer: access.MadeToken{}, serve: atGate((*access.Gate).ServeNewToken)},
 	{path: "tokens/revoke", about: "revokes a token, and ends the sessions that began with it", role: access.Admin, change: true, body: access.Named{}, answer: access.Done{}, serve: atGate((*access.Gate).ServeRevoke)},
@@ -109,7 +109,7 @@ var endpoints = []endpoint{
 
 // sortParam is the parameter of a list with columns.
 func sortParam[R any](columns []ask.Column[R]) param {
-	return param{name: "sort", about: "column that orders all rows; without it the order above", enum: ask.ColumnNames(columns)}
+	return param{name: "sort", about: "column of another order", enum: ask.ColumnNames(columns)}
 }
 
 // atGate and atDesk serve an endpoint that the gate or the desk of a server answers.

@@ -257,7 +257,7 @@ func (d *describer) document() object {
 	failed := func(about string) object {
 		return object{"description": about, "content": object{"application/json": object{"schema": object{"$ref": "#/components/schemas/Problem"}}}}
 	}
-	d.types["Problem"] = object{"type": "object", "description": "Problem is the answer to what cannot be answered.",
+	d.types["Problem"] = object{"type": "object", "description": "Problem is the answer to a request that failed.",
 		"properties": object{"error": object{"type": "string", "description": "what is wrong, and what would be right"}}, "required": []string{"error"}, "additionalProperties": false}
 	paths := object{}
 	for i := range endpoints {
@@ -304,7 +304,7 @@ func (d *describer) document() object {
 	return object{
 		"openapi": "3.1.0",
 		"info": object{"title": "hopscope", "version": "1", "license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
-			"description": "What a collector, or the console of a fleet, shows. What changes something is asked by POST. Times are milliseconds since 1970, latencies nanoseconds, queues bytes, utilisation a ratio. A value that was not reported is null."},
+			"description": "What a collector, or the console of a fleet, shows. Changes take POST. Times are milliseconds since 1970, latencies nanoseconds, queues bytes, utilisation a ratio. A value that was not reported is null."},
 		"servers": []object{{"url": "/"}},
 		"paths":   paths,
 		"components": object{"schemas": d.types, "securitySchemes": object{
@@ -397,10 +397,10 @@ func apiMarkdown(t *testing.T, doc []byte) string {
 	}
 	var b strings.Builder
 	b.WriteString("# The API\n\n" + api.Info.Description + "\n\n" +
-		"Every path begins with `/api/v1/`; without `v1/` it is the newest version. `/api/openapi.json` has this page for programs, as OpenAPI 3.1. Where [a login](access.md) is configured, each request has\n" +
-		"the header `Authorization: Bearer TOKEN`; a path without a role needs `viewer`. What cannot be answered has a status of 400 and above, and [the reason](#problem).\n" +
+		"Every path begins with `/api/v1/`; without `v1/` it is the newest version. `/api/openapi.json` has this page for programs, as OpenAPI 3.1. With [a login](access.md), each request has\n" +
+		"the header `Authorization: Bearer TOKEN`; a path without a role needs `viewer`. Errors have a status of 400 and above, and [the reason](#problem).\n" +
 		"Each answer in JSON has an `ETag`; a request whose `If-None-Match` has it gets status 304 in place of the same bytes.\n\n" +
-		"## Parameters\n\nSeveral paths have these, and name them.\n\n")
+		"## Parameters\n\nSeveral paths have these.\n\n")
 	paramText := func(q apiParameter) string {
 		text := q.Description
 		if q.Schema.Minimum != nil && *q.Schema.Maximum <= 1<<31 {
@@ -454,7 +454,7 @@ func apiMarkdown(t *testing.T, doc []byte) string {
 			b.WriteString("\n" + own)
 		}
 	}
-	b.WriteString("\n## Types\n\nA field with ? may be absent. A field without a type is a string, `T[]` a list, `{T}` an object whose values are of that type. What a path answers, it describes.\n")
+	b.WriteString("\n## Types\n\nA field with ? may be absent. A field without a type is a string, `T[]` a list, `{T}` an object with values of that type.\n")
 	described := map[string]bool{} // types that the summaries of their paths describe
 	for _, e := range endpoints {
 		if e.answer != nil && e.body == nil {

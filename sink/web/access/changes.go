@@ -22,12 +22,12 @@ type Change struct {
 	AtMS   int64  `json:"at_ms"`
 	User   string `json:"user"`           // the user or the token, or "" where no login is configured
 	Role   Role   `json:"role"`           // viewer, operator or admin
-	Login  string `json:"login"`          // how the client was known: open, token, api-token, proxy, oidc
+	Login  string `json:"login"`          // open, token, api-token, proxy or oidc
 	From   string `json:"from,omitempty"` // the client's address, which a trusted proxy forwards
-	Action string `json:"action"`         // what was done, as the path of the API: findings/ack
+	Action string `json:"action"`         // the change, as the path of the API: findings/ack
 	Target string `json:"target,omitempty"`
 	Text   string `json:"text,omitempty"`   // note or comment
-	Failed string `json:"failed,omitempty"` // why the change of the record before was not made
+	Failed string `json:"failed,omitempty"` // why the change before was not made
 }
 
 const (

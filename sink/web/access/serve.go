@@ -121,7 +121,7 @@ type Whoami struct {
 	Role    Role   `json:"role"`                   // viewer, operator or admin
 	Login   string `json:"login"`                  // how the client is known: open, token, api-token, proxy or oidc
 	CSRF    string `json:"csrf"`                   // what a browser sends with each change, in the header X-CSRF-Token
-	EndsMS  int64  `json:"ends_ms,omitempty"`      // when the session ends at the latest; absent without a session
+	EndsMS  int64  `json:"ends_ms,omitempty"`      // latest end of the session; absent without one
 	Session string `json:"session,omitempty"`      // its id in the list of sessions; absent without a session
 	Logins  bool   `json:"logins"`                 // /login leads to another role
 	Because string `json:"unchangeable,omitempty"` // why nothing can be changed, whatever the role is
@@ -267,7 +267,7 @@ func (g *Gate) ServeEnd(w http.ResponseWriter, r *http.Request) {
 type ChangeList struct {
 	Changes []Change `json:"changes"` // the newest first
 	More    bool     `json:"more"`    // older ones exist: ask with before
-	Kept    int      `json:"kept"`    // changes that can be asked for; the file has more
+	Kept    int      `json:"kept"`    // changes that can be requested
 }
 
 // ServeChanges lists the newest changes.

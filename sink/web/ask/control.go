@@ -22,25 +22,25 @@ type AskControl func(ctx context.Context) (ControlState, error)
 type ControlState struct {
 	Phase    string           `json:"phase"`                   // starting, making, moving, breaking, steady, stood-down, no-network or standby
 	Why      string           `json:"why,omitempty"`           // of the phase, or why the last plan was refused
-	Epoch    uint32           `json:"epoch"`                   // of the plan that devices are to have; 0 for none
+	Epoch    uint32           `json:"epoch"`                   // of the target plan; 0 for none
 	InForce  uint32           `json:"in_force"`                // epoch of the plan that agents have confirmed; 0 for none
-	Back     uint32           `json:"back"`                    // epoch of the plan that a rollback brings back; 0 for none
+	Back     uint32           `json:"back"`                    // epoch that a rollback restores; 0 for none
 	Paused   bool             `json:"paused"`                  // no other plan is begun
 	DryRun   bool             `json:"dry_run"`                 // plans are made and not installed
-	Waiting  uint32           `json:"waiting,omitempty"`       // epoch of the plan that waits for approval; absent for none
+	Waiting  uint32           `json:"waiting,omitempty"`       // epoch that waits for approval; absent for none
 	WaitsWhy string           `json:"waiting_why,omitempty"`   // why that plan was made
 	Loads    []string         `json:"loads,omitempty"`         // switches whose program waits for approval to be loaded
 	Failed   []string         `json:"failed,omitempty"`        // devices that a resume tries again
 	StandsBy string           `json:"stands_by,omitempty"`     // why it steers nothing; absent if it does
-	NoAnswer string           `json:"not_answering,omitempty"` // why nothing is known of it; all else is then empty
+	NoAnswer string           `json:"not_answering,omitempty"` // why nothing is known; all else is then empty
 	Commands []ControlCommand `json:"commands"`                // every command, in the order in which they are shown
 }
 
 // ControlCommand is a command of the control of probes.
 type ControlCommand struct {
 	Command string `json:"command"`           // pause, resume, approve, reject, rollback, dry-run or wet-run
-	Barred  string `json:"barred,omitempty"`  // why it makes no sense in this state; absent if it does
-	Confirm string `json:"confirm,omitempty"` // what it does that cannot be taken back by another command; absent if there is nothing
+	Barred  string `json:"barred,omitempty"`  // why it is impossible in this state; absent if it is possible
+	Confirm string `json:"confirm,omitempty"` // what it does irrevocably; absent if nothing
 }
 
 // commands are those that a control obeys.

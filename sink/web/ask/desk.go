@@ -285,18 +285,18 @@ type Note struct {
 // Attention is what operators did about an open finding.
 type Attention struct {
 	ID           string `json:"id"`
-	Alert        string `json:"alert"`                  // its name, by which acknowledgements and comments find it in the next run
+	Alert        string `json:"alert"`                  // its name, the same in the next run
 	Acknowledged *Note  `json:"acknowledged,omitempty"` // absent if it is not
 	Muted        *Note  `json:"muted,omitempty"`        // absent if it is not
 	MutedUntil   string `json:"muted_until,omitempty"`  // absent if it is not, or until it is taken back
-	MuteElement  string `json:"mute_element,omitempty"` // of the mute, to take it back
+	MuteElement  string `json:"mute_element,omitempty"` // of the mute
 	MuteKind     string `json:"mute_kind,omitempty"`
 	Comments     []Note `json:"comments,omitempty"` // the newest first
 }
 
 // AttentionList lists the open findings that operators did something about.
 type AttentionList struct {
-	Alerts    bool        `json:"alerts"`  // this program sends alerts, so that findings can be acknowledged and muted
+	Alerts    bool        `json:"alerts"`  // findings can be acknowledged and muted
 	Control   bool        `json:"control"` // a control of probes can be commanded
 	Attention []Attention `json:"attention"`
 	Problem   string      `json:"problem,omitempty"` // why acknowledgements and mutes cannot be read

@@ -17,8 +17,8 @@ type Film struct {
 	Directions [][2]int   `json:"directions"`     // row and column of each direction of a link
 	Windows    []int64    `json:"windows"`        // their ends in ms since 1970, oldest first
 	Values     [][]Value  `json:"values"`         // of each window, by direction
-	Omitted    int        `json:"omitted"`        // windows that were kept, and would make the answer too large
-	Unplaced   int        `json:"hops_elsewhere"` // hops that are on no link of the map, as those to hosts
+	Omitted    int        `json:"omitted"`        // kept windows beyond the size of the answer
+	Unplaced   int        `json:"hops_elsewhere"` // hops on no link of the map, as those to hosts
 	Source     string     `json:"source"`         // of the map: topology, flows, or "" where there is none
 }
 

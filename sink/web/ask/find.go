@@ -18,14 +18,14 @@ type FoundGroup struct {
 	Kind  string  `json:"kind"`
 	Total int     `json:"total"`
 	Hits  []Found `json:"hits"`           // the best of them
-	More  string  `json:"more,omitempty"` // the part of the page's address that shows all, where a table can
+	More  string  `json:"more,omitempty"` // address on the page that shows all
 }
 
 // Found is one thing that a search finds.
 type Found struct {
 	Name    string `json:"name"`
 	Detail  string `json:"detail,omitempty"`
-	Address string `json:"address"` // the part of the page's address that shows it
+	Address string `json:"address"` // its address on the page
 }
 
 // Write writes what was found as text, with the addresses on the page at url.

@@ -160,7 +160,7 @@ type ChangeRow struct {
 type FlowRow struct {
 	Key       string       `json:"key"`
 	Packets   float64      `json:"packets"`          // in the recent windows
-	Octets    float64      `json:"octets,omitempty"` // in the recent windows, of the node that saw the most; absent where none says it
+	Octets    float64      `json:"octets,omitempty"` // in the recent windows, of the node that saw the most
 	Seen      []SightRow   `json:"seen,omitempty"`   // by samples and flow records, without their order
 	LastMS    int64        `json:"last_ms"`
 	Changes   uint64       `json:"changes"`    // of the path, since the flow was first seen
@@ -168,7 +168,7 @@ type FlowRow struct {
 	Before    []string     `json:"before,omitempty"`
 	Path      []FlowHopRow `json:"path"`
 	Trend     []Value      `json:"trend"`             // packets, the kept windows, oldest first
-	Several   *PathRow     `json:"several,omitempty"` // what digests say, where the path is not all there is
+	Several   *PathRow     `json:"several,omitempty"` // from digests, where they say more than the path
 }
 
 // NewSightRow returns a sight in the form of the API.

@@ -75,7 +75,7 @@ type HopRow struct {
 	Utilization Value         `json:"tx_utilization"`
 	Learning    bool          `json:"learning"`            // younger than its statistics need
 	Judgement   string        `json:"judgement,omitempty"` // "judged", or why it was not: "too-young", "too-few"
-	Worst       Value         `json:"worst"`               // of the metric that the list is sorted by, in the recent windows
+	Worst       Value         `json:"worst"`               // of the metric of the list, in the recent windows
 	Trend       []Value       `json:"trend"`               // of the same metric, the kept windows, oldest first
 }
 
@@ -83,7 +83,7 @@ type HopRow struct {
 type HopList struct {
 	Sort          string   `json:"sort"` // the metric of worst and trend
 	Total         int      `json:"total"`
-	RecentWindows int      `json:"recent_windows"` // over which worst looks back; columns of a range
+	RecentWindows int      `json:"recent_windows"` // windows or columns that worst covers
 	Hops          []HopRow `json:"hops"`
 	Range         *Range   `json:"range,omitempty"` // of an answer out of the history
 }
@@ -104,7 +104,7 @@ type Matrix struct {
 	Reports  []uint64            `json:"reports"` // of each window
 	Hops     []MatrixRow         `json:"hops"`
 	Missing  map[string][]string `json:"missing,omitempty"`  // of a fleet: the collectors that a window is without, by its end
-	Replaced uint64              `json:"replaced,omitempty"` // windows before the newest that came again: where it grows, all have to be requested
+	Replaced uint64              `json:"replaced,omitempty"` // corrected windows before the newest: if it grows, request all
 	Range    *Range              `json:"range,omitempty"`    // of an answer out of the history, whose windows are columns
 }
 

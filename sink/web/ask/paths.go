@@ -127,20 +127,20 @@ type PathRow struct {
 	Complete   bool       `json:"complete"`
 	Confidence float64    `json:"confidence"` // that the whole path is right; 0 while it is not known
 	Digests    uint64     `json:"digests"`    // that it was inferred from, or that were seen while it is not known
-	Needed     int        `json:"needed"`     // digests that it still takes, about
+	Needed     int        `json:"needed"`     // further digests, about
 	Others     int        `json:"others"`     // other paths that were seen
 	Hops       []PathHop  `json:"hops"`
-	Whole      *WholePath `json:"path_value,omitempty"` // what each packet brings of its whole path, where a query asks for it
+	Whole      *WholePath `json:"path_value,omitempty"` // values of whole paths, where a query asks for them
 	Frequent   string     `json:"frequent,omitempty"`   // the quantity of the hops' frequent values: latency, in ns, or queue, in bytes
 
 	// Of a flow that uses several paths at once.
 	Sprayed     bool         `json:"sprayed,omitempty"`
 	Share       float64      `json:"share,omitempty"`             // of its packets that take the path of hops
-	OtherPaths  []PathShare  `json:"other_paths,omitempty"`       // also those of a flow that uses several in turn, which have no share
-	Inseparable []PathChoice `json:"inseparable_paths,omitempty"` // of which digests do not say which are used
+	OtherPaths  []PathShare  `json:"other_paths,omitempty"`       // without a share if used in turn
+	Inseparable []PathChoice `json:"inseparable_paths,omitempty"` // paths that digests do not distinguish
 	Unexplained float64      `json:"unexplained_share,omitempty"` // of packets that take none of them
 
-	Unsettled bool `json:"unsettled,omitempty"` // digests contradict the path, which may not be the only one
+	Unsettled bool `json:"unsettled,omitempty"` // digests contradict the path
 }
 
 // PathList holds some of the flows with digests.

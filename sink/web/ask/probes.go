@@ -8,7 +8,7 @@ type ProbeSpan struct {
 	EndMS   int64      `json:"end_ms"`
 	Missing []string   `json:"missing,omitempty"` // collectors of a fleet that the window is without
 	LeftOut int        `json:"left_out"`          // probes that found no place here
-	Bound   uint64     `json:"flow_bound"`        // reports that a flow can have had which is not in the window; 0 if all are
+	Bound   uint64     `json:"flow_bound"`        // most reports of a flow that is not in the window
 	Probes  []ProbeRow `json:"probes"`
 	Links   []LinkRow  `json:"links,omitempty"`
 	NoLinks int        `json:"links_left_out,omitempty"` // directions of links that found no place here

@@ -7,7 +7,7 @@ type Range struct {
 	ResolutionMS int64    `json:"resolution_ms"` // length of a column
 	Merged       uint64   `json:"merged"`        // windows in the answer
 	Columns      []uint32 `json:"columns"`       // windows merged in each column; 0 is a gap, whose values are null
-	Lacks        []string `json:"lacks"`         // what the answer lacks, a sentence each
+	Lacks        []string `json:"lacks"`         // sentences on what the answer lacks
 }
 
 // History is the state of the history on disk.

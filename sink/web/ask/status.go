@@ -12,7 +12,7 @@ type Judged struct {
 	Paths         int    `json:"paths,omitempty"`          // of probes
 	PathsUnjudged int    `json:"paths_unjudged,omitempty"` // of these, those whose delay was not judged
 	MinRecords    uint64 `json:"min_records"`
-	EnoughMS      int64  `json:"enough_ms,omitempty"` // length of windows in which most of the too few would be judged
+	EnoughMS      int64  `json:"enough_ms,omitempty"` // window length in which most of the too few would be judged
 	Text          string `json:"text"`                // all of it in a sentence
 }
 
