@@ -155,8 +155,12 @@ func (t *Track) outcome(e *expected) (c decode.ProbeCounts) {
 	if !e.own && x != nil && !e.bound {
 		return c // it may be another probe that came
 	}
-	if x != nil && x.epoch != t.Plan.Epoch {
-		x = nil // rounds of other plans have other paths
+	if x != nil && x.epoch != t.Plan.Epoch { // rounds of other plans have other paths
+		if o.of == x && o.begun != x.begun { // what was reported as lost stays so
+			o.takeBack(uint32(o.missed))
+			o.begun, o.lost, o.missed = x.begun, 0, 0
+		}
+		x = nil
 	}
 	var lost int64 // between rounds that came
 	missed := t.missed(e)
@@ -195,15 +199,21 @@ func (t *Track) outcome(e *expected) (c decode.ProbeCounts) {
 // later returns the counts that have waited long enough, and lets others wait. Rounds that were missed are none if it
 // shows meanwhile that their sender paused.
 func (o *outcome) later(c decode.ProbeCounts) decode.ProbeCounts {
-	for k := range o.wait {
-		n := min(c.Late, o.wait[k].Missed)
-		c.Late -= n
-		o.wait[k].Missed -= n
-	}
+	c.Late = o.takeBack(c.Late)
 	due := o.wait[0]
 	copy(o.wait[:], o.wait[1:])
 	o.wait[lag-1] = c
 	return due
+}
+
+// takeBack takes missed rounds off the counts that wait, and returns how many are not among these.
+func (o *outcome) takeBack(rounds uint32) uint32 {
+	for k := range o.wait {
+		n := min(rounds, o.wait[k].Missed)
+		rounds -= n
+		o.wait[k].Missed -= n
+	}
+	return rounds
 }
 
 // since is how much a count grew. Where it shrank, so much of its next growth is not counted.

@@ -196,6 +196,33 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// TestOutcomesStay: rounds that were reported as lost stay lost when their sender has the next plan before their receiver, whether later
+// rounds came or not.
+func TestOutcomesStay(t *testing.T) {
+	for name, lost := range map[string]func(seq uint32) bool{
+		"half of them": func(seq uint32) bool { return seq%2 == 0 },
+		"all of them":  func(uint32) bool { return true },
+	} {
+		x := newPair(t)
+		x.adopt(0, pairPlan(7))
+		x.adopt(1, pairPlan(7))
+		x.run(20 * time.Second)
+		x.lose = func(id string, seq uint32) bool { return id == "p2" && lost(seq) }
+		x.run(20 * time.Second)
+		reported := x.judged("10.0.0.1", 2)
+		if reported < 80 {
+			t.Errorf("%s: %d lost: %+v", name, reported, x.sum[pathKey{"10.0.0.1", 2}])
+		}
+		x.lose = func(string, uint32) bool { return false }
+		x.agents[1].track.Plan.Latest = 8
+		x.adopt(0, pairPlan(8))
+		x.run(20 * time.Second)
+		if n := x.judged("10.0.0.1", 2); n < reported {
+			t.Errorf("%s: %d lost, and %d of them when the sender had another plan: %+v", name, reported, n, x.sum[pathKey{"10.0.0.1", 2}])
+		}
+	}
+}
+
 // TestOutcomesLate: rounds that come late are taken off again, in the order in which they come. A round that comes again
 // is a duplicate.
 func TestOutcomesLate(t *testing.T) {
