@@ -123,15 +123,21 @@ func (c *clock) now() (now int64, stepped bool) {
 	if d < time.Second {
 		return now, false
 	}
-	old := now
+	stepped = c.set()
+	return c.wall, stepped
+}
+
+// set begins anew by the wall clock, and reports whether that was set since it did last.
+func (c *clock) set() bool {
+	old := *c
 	*c = newClock()
-	off := time.Duration(c.wall - old)
-	return c.wall, off > step || off < -step
+	off := time.Duration(c.wall-old.wall) - c.base.Sub(old.base)
+	return off > step || off < -step
 }
 
 // receiveLoop takes what comes, until ctx ends.
 func (a *Agent) receiveLoop(ctx context.Context) error {
-	r := receiver{agent: a, parser: probe.NewParser(a.ends.Mark), track: probe.NewTrack(a.cfg.MaxProbes), began: time.Now()}
+	r := receiver{agent: a, parser: probe.NewParser(a.ends.Mark), track: probe.NewTrack(a.cfg.MaxProbes), began: time.Now(), clock: newClock()}
 	r.parser.Node, r.parser.Lax = a.cfg.reportedNode(), a.cfg.Unsigned
 	if a.keys.Load() != nil {
 		r.parser.Keys = new(probe.Digester)
@@ -166,6 +172,7 @@ type receiver struct {
 	parser *probe.Parser
 	track  *probe.Track
 	began  time.Time
+	clock  clock
 	turned time.Duration // when losses were counted last
 	port   port
 	silent bool // probes do not come, and that was logged
@@ -190,6 +197,9 @@ func (r *receiver) turn() {
 		return
 	}
 	r.turned = now
+	if r.clock.set() { // as after the machine stood still
+		r.track.Suspended()
+	}
 	a := r.agent
 	if p := r.track.Plan; p != nil && a.fromFiles.Load() {
 		p.Latest = max(p.Epoch, nextEpoch(0)+epochSlack) // each agent has the time of its own start

@@ -95,6 +95,14 @@ func outbounds(w *Work, name string, paths []uint32) (list []outbound) {
 	return list
 }
 
+// Suspended notes that the machine may have stood still since the last call of [Track.Outcomes]: its clock was set, or went on without
+// that of the track. So rounds were not sent, maybe, that others expect.
+func (t *Track) Suspended() {
+	if t.Plan != nil {
+		t.Plan.reported = t.now - 3*int64(Grace)
+	}
+}
+
 // Outcomes calls each with the probe of a path, the beginning of its packets, and what became of it since the last call.
 // The source is 0.0.0.0 where the sender is not known. Call it after [Track.Turn]. The counts are valid for the duration
 // of the call.

@@ -54,6 +54,8 @@ type pairAgent struct {
 	work    *Work
 	numbers map[string]uint32
 	off     bool          // it sends nothing
+	asleep  bool          // its machine stands still, and so does its clock
+	slept   time.Duration // how long it did
 	turn    time.Duration // after each full second
 }
 
@@ -89,7 +91,7 @@ func (x *pair) adopt(k int, p *Plan) {
 		x.t.Fatal(err)
 	}
 	a.work, a.numbers = w, numbers
-	a.track.Tick(int64(x.now))
+	a.track.Tick(int64(x.now - a.slept))
 	a.track.Expect(NewExpectations(p, a.name, a.address, w))
 }
 
@@ -98,7 +100,11 @@ func (x *pair) run(d time.Duration) {
 	for end := x.now + d; x.now < end; {
 		x.now += 20 * time.Millisecond
 		for _, a := range x.agents {
-			a.track.Tick(int64(x.now))
+			if a.asleep {
+				a.slept += 20 * time.Millisecond
+				continue
+			}
+			a.track.Tick(int64(x.now - a.slept))
 			if a.work == nil || a.off {
 				continue
 			}
@@ -121,11 +127,13 @@ func (x *pair) run(d time.Duration) {
 				return false
 			}
 			f.a.Delay = int64(f.at) - f.a.Sent
-			x.agents[f.to].track.See(&f.a)
+			if to := x.agents[f.to]; !to.asleep {
+				to.track.See(&f.a)
+			}
 			return true
 		})
 		for _, a := range x.agents {
-			if x.now%Grace == a.turn {
+			if x.now%Grace == a.turn && !a.asleep {
 				a.track.Turn()
 				x.sum.take(a.track, a.address)
 			}
@@ -318,6 +326,37 @@ func TestOutcomesAccuse(t *testing.T) {
 					x.run(5 * time.Second)
 					x.accuseNone(fmt.Sprintf("%s, phase %v, a pause", name, phase))
 					windows(20*time.Second, "after a pause")
+				}
+			}
+		}
+	}
+}
+
+// TestOutcomesSuspended: no path is accused because the machine of its sender was suspended, whose clock that is never set stands still
+// meanwhile.
+func TestOutcomesSuspended(t *testing.T) {
+	for _, length := range []time.Duration{time.Second, 2 * time.Second, 10 * time.Second} {
+		for phase := time.Duration(0); phase < length; phase += 180 * time.Millisecond {
+			x := newPair(t)
+			x.agents[0].turn, x.agents[1].turn = 300*time.Millisecond, 700*time.Millisecond
+			x.adopt(0, pairPlan(7))
+			x.adopt(1, pairPlan(7))
+			x.run(20 * time.Second)
+			until := x.now + 6*time.Second + phase
+			a := x.agents[0]
+			for a.asleep = true; x.now < until+20*time.Second; {
+				x.sum = outcomes{}
+				end := x.now + length
+				if a.asleep && end > until {
+					x.run(until - x.now)
+					a.asleep = false
+					a.track.Suspended()
+				}
+				x.run(end - x.now)
+				for k, c := range x.sum { // probes to it came while it stood still
+					if n := x.judged(k.from, k.path); n > 0 && k.from == "10.0.0.1" && k.path != 1 {
+						t.Errorf("windows of %v, %v after the end: path %d lost %d: %+v", length, x.now-until, k.path, n, c)
+					}
 				}
 			}
 		}
