@@ -35,7 +35,7 @@ type Dialect struct {
 	Domains     []DialectDomain `yaml:"domains" doc:"Domain specific ids of INT 2.x, beside the base's."`
 
 	Units       DialectUnits    `yaml:"units" doc:"Size of a unit on the wire. 0 is the base's."`
-	Wrong       []string        `yaml:"wrong_fields" doc:"Fields of its hops that are wrong, by their names in \"hopscope decode\"."`
+	Wrong       []string        `yaml:"wrong_fields" doc:"Wrong fields of its hops, left out of statistics, by their names in \"hopscope decode\"."`
 	DropReasons []DialectReason `yaml:"drop_reasons" doc:"What its drop reasons mean, beside those of the base."`
 }
 
