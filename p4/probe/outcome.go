@@ -165,7 +165,7 @@ func (t *Track) outcome(e *expected) (c decode.ProbeCounts) {
 	}
 	if x != nil && x.epoch != t.Plan.Epoch { // rounds of other plans have other paths
 		if o.of == x && o.begun != x.begun { // what was reported as lost stays so
-			o.takeBack(uint32(o.missed))
+			o.deduct(uint32(o.missed))
 			o.begun, o.lost, o.missed = x.begun, 0, 0
 		}
 		x = nil
@@ -207,15 +207,15 @@ func (t *Track) outcome(e *expected) (c decode.ProbeCounts) {
 // later returns the counts that have waited long enough, and lets others wait. Rounds that were missed are none if it
 // shows meanwhile that their sender paused.
 func (o *outcome) later(c decode.ProbeCounts) decode.ProbeCounts {
-	c.Late = o.takeBack(c.Late)
+	c.Late = o.deduct(c.Late)
 	due := o.wait[0]
 	copy(o.wait[:], o.wait[1:])
 	o.wait[lag-1] = c
 	return due
 }
 
-// takeBack takes missed rounds off the counts that wait, and returns how many are not among these.
-func (o *outcome) takeBack(rounds uint32) uint32 {
+// deduct subtracts missed rounds from the counts that wait, and returns how many are not among these.
+func (o *outcome) deduct(rounds uint32) uint32 {
 	for k := range o.wait {
 		n := min(rounds, o.wait[k].Missed)
 		rounds -= n
