@@ -102,5 +102,5 @@
 //
 // [Detector.AppendState] writes all that a detector remembers to bytes, and [Detector.ReadState] reads it back, so that
 // another process can go on where one stopped. The bytes begin with a version and are opaque: they change whenever the
-// detectors do. The version before is read, so that programs of both can take turns; others are refused.
+// detectors do. Earlier versions from oldestVersion on are read, so that programs of two can take turns; others are refused.
 package events

@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/inference/state"
 )
 
-// The state of a Detector as bytes, which only the version that wrote them reads:
+// The state of a Detector as bytes of a version:
 //
 //	state:     version<1b> windows<n> id<n> hops<n> watched<n> links<n> paths<n> refused paths<n> hops<n> drops<n> faults<n> { table }, in the order of detectors
 //	table:     subjects<n> { key last<n> state }, ordered by key
