@@ -59,6 +59,7 @@ func storeConfig(t *testing.T, server *servertest.Influx, instance string) *prog
 	t.Helper()
 	cfg := testConfig()
 	cfg.Instance = instance
+	cfg.DrainTimeout = testkit.Patience // the race detector and a busy machine stretch what is left to write
 	cfg.Flows.TopFlows = 20
 	cfg.Influx.Enabled = true
 	cfg.Influx.Config.URL, cfg.Influx.Config.Org, cfg.Influx.Config.Bucket = server.URL, server.Org, server.Bucket

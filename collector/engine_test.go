@@ -106,7 +106,7 @@ func newEngine(t *testing.T, change func(*program), opt Options) *Collector {
 
 func run(t *testing.T, c *Collector) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }()
