@@ -29,7 +29,7 @@ import (
 // as sent. It is longer than the rounds of the pause may wait for their receiver's report.
 const settling = 6 * int64(Grace)
 
-// lag is the number of turns that a receiver's report waits.
+// lag is the number of turns that a report about what came waits. Rounds that come behind later ones in that time were never lost.
 const lag = 2
 
 // pathHashed marks numbers of paths that are hashes of ids.
@@ -134,10 +134,7 @@ func (t *Track) Outcomes(ends *Ends, each func(k TrackKey, packet []byte, c *dec
 	}
 	for k := range p.list {
 		e := &p.list[k]
-		c := t.outcome(e)
-		if !e.own {
-			c = e.outcome.later(c)
-		}
+		c := e.outcome.later(t.outcome(e))
 		if unknown := e.shared && e.key.Source == [4]byte{}; unknown || !e.known() || c.Sent|c.Received|c.Missed|c.Late|c.Twice|c.Corrupt|c.Reordered|uint32(c.Forward) == 0 {
 			continue
 		}
@@ -164,8 +161,10 @@ func (t *Track) outcome(e *expected) (c decode.ProbeCounts) {
 		return c // it may be another probe that came
 	}
 	if x != nil && x.epoch != t.Plan.Epoch { // rounds of other plans have other paths
-		if o.of == x && o.begun != x.begun { // what was reported as lost stays so
-			o.deduct(uint32(o.missed))
+		if o.of == x && o.begun != x.begun { // what was reported as lost stays so, and what waits may be late: it is not followed any more
+			for k := range o.wait {
+				o.wait[k].Missed, o.wait[k].Forward = 0, 0
+			}
 			o.begun, o.lost, o.missed = x.begun, 0, 0
 		}
 		x = nil
@@ -194,8 +193,14 @@ func (t *Track) outcome(e *expected) (c decode.ProbeCounts) {
 		}
 	}
 	more := lost + missed - o.lost - o.missed
-	c.Missed, c.Late = uint32(max(more, 0)), uint32(max(-more, 0))
 	c.Forward = int32(lost - o.lost)
+	if x != nil { // rounds that came behind later ones wait as lost, and others may be now
+		n := o.found(x.crossed)
+		x.turned, x.crossed = x.seq, 0
+		more += int64(n)
+		c.Forward += int32(n)
+	}
+	c.Missed, c.Late = uint32(max(more, 0)), uint32(max(-more, 0))
 	if e.own {
 		c.Forward = int32(more)
 	}
@@ -204,14 +209,29 @@ func (t *Track) outcome(e *expected) (c decode.ProbeCounts) {
 	return c
 }
 
-// later returns the counts that have waited long enough, and lets others wait. Rounds that were missed are none if it
-// shows meanwhile that their sender paused.
+// later returns the counts that have waited long enough, and lets others wait. Rounds that were missed are none if they
+// come meanwhile, behind later ones, or it shows that their sender paused.
 func (o *outcome) later(c decode.ProbeCounts) decode.ProbeCounts {
 	c.Late = o.deduct(c.Late)
+	for k := range o.wait {
+		n := max(min(-c.Forward, o.wait[k].Forward), 0)
+		c.Forward += n
+		o.wait[k].Forward -= n
+	}
 	due := o.wait[0]
 	copy(o.wait[:], o.wait[1:])
 	o.wait[lag-1] = c
 	return due
+}
+
+// found subtracts rounds that came from the lost ones that wait, the latest first, and returns how many are among these.
+func (o *outcome) found(rounds uint32) (sum uint32) {
+	for k := lag - 1; k >= 0; k-- {
+		w := &o.wait[k]
+		n := min(rounds-sum, w.Missed, uint32(max(w.Forward, 0)))
+		w.Missed, w.Forward, sum = w.Missed-n, w.Forward-int32(n), sum+n
+	}
+	return sum
 }
 
 // deduct subtracts missed rounds from the counts that wait, and returns how many are not among these.

@@ -189,7 +189,7 @@ func TestOutcomes(t *testing.T) {
 		from      string
 		path      uint32
 		low, high int64
-	}{{"10.0.0.1", 1, 0, 0}, {"10.0.0.1", 2, 150, 200}, {"10.0.0.2", 3, 0, 0}, {"10.0.0.2", 4, 180, 200}, {"10.0.0.1", 5, 55, 68}} {
+	}{{"10.0.0.1", 1, 0, 0}, {"10.0.0.1", 2, 150, 200}, {"10.0.0.2", 3, 0, 0}, {"10.0.0.2", 4, 160, 200}, {"10.0.0.1", 5, 55, 68}} {
 		if n := x.judged(v.from, v.path); n < v.low || n > v.high {
 			t.Errorf("path %d from %s lost %d, want %d to %d: %+v", v.path, v.from, n, v.low, v.high, x.sum[pathKey{v.from, v.path}])
 		}

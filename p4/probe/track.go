@@ -56,6 +56,8 @@ type trackState struct {
 
 	twice, reordered uint32 // arrivals of rounds that came before, and of rounds behind later ones
 
+	turned, crossed uint32 // the latest round at the last turn, and how many up to it came since, behind later ones
+
 	tried      int64     // when its place in the plan was looked for last
 	heard, ran int64     // when the latest came, by both clocks of the track
 	due        *expected // nil for a probe that no plan has
@@ -253,10 +255,13 @@ func (t *Track) count(x *trackState, a *Arrival) (s seen) {
 	case x.window&(1<<-d) != 0:
 		s.Twice = true
 		x.twice++
-	case later(a.Seq, x.first): // one from before the first was never taken for lost
+	case later(a.Seq, x.first) || x.due != nil && x.due.own: // one of another agent from before the first was never taken for lost
 		x.window |= 1 << -d
 		x.arrived(a)
 		x.reordered++
+		if !later(a.Seq, x.turned) {
+			x.crossed++
+		}
 		s.lost = -1
 		t.gap(x, -1)
 	}
