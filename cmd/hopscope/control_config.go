@@ -21,8 +21,8 @@ type controlConfig struct {
 	Topology   string                `yaml:"topology" doc:"File or generator of the network that the probes were planned for."`
 	FirstNode  int64                 `yaml:"first_node_id" range:"0..4294967295" doc:"Node id of the topology's first node; the others follow in order. Numeric names are ids themselves."`
 	Files      probe.Files           `yaml:"plan" doc:"Plan whose probes cover the network."`
-	Agents     []steer.AgentHost     `yaml:"agents" doc:"Addresses of hosts to which probes go."`
-	Controller steer.ListenConfig    `yaml:"controller" doc:"Where agents follow, over gRPC with mutual TLS."`
+	Agents     []steer.AgentHost     `yaml:"agents" doc:"Addresses of hosts to which probes go; other agents have theirs in their own settings."`
+	Controller steer.ListenConfig    `yaml:"controller" doc:"Service for agents, over gRPC with mutual TLS."`
 	Collector  steer.CollectorConfig `yaml:"collector" doc:"Source of the findings and probes that make links suspicious."`
 	Loop       steer.LoopConfig      `yaml:"loop" doc:"How plans change."`
 	Journal    steer.JournalConfig   `yaml:"journal" doc:"What was pushed where, and what came back."`
