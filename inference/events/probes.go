@@ -155,6 +155,9 @@ func (x *probes) settled(s *inference.ProbeStats) inference.ProbeStats {
 	}
 	_, unknown := out.Settled()
 	out.Missed -= unknown
+	if n := min(out.Forward, 0) - out.Lost(); n > 0 { // late are what was unknown, but for rounds that came behind later ones
+		out.Late -= min(out.Late, uint64(n))
+	}
 	if unknown > 0 || out.Sent > 0 && out.Received|out.Missed|out.Late == 0 {
 		x.unknown++
 	}

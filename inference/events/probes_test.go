@@ -192,3 +192,30 @@ func TestPlannedLoss(t *testing.T) {
 		}
 	}
 }
+
+// TestPlannedPause: what was missed while a sender paused was not judged, so that its end takes nothing off what is lost.
+func TestPlannedPause(t *testing.T) {
+	d := New(DefaultConfig())
+	text, k := "", int64(0)
+	step := func(s inference.ProbeStats) {
+		w := inference.Window{Start: k * 1e9, End: (k + 1) * 1e9, Probes: []inference.ProbeStats{planned(s, 3, false)}}
+		k++
+		for _, f := range d.Step(&w) {
+			text = f.Text
+		}
+	}
+	loses := inference.ProbeStats{Sent: 100, Received: 90, Missed: 10, Forward: 10}
+	for range 20 {
+		step(loses)
+	}
+	for range 20 {
+		step(inference.ProbeStats{Missed: 100})
+	}
+	step(inference.ProbeStats{Sent: 100, Received: 90, Missed: 10, Late: 2000, Forward: 10})
+	for range 400 {
+		step(inference.ProbeStats{Sent: 100, Received: 100})
+	}
+	if !strings.Contains(text, "lost 200 of 2390 ") {
+		t.Errorf("%q", text)
+	}
+}
