@@ -29,7 +29,7 @@ import (
 // as sent. It is longer than the rounds of the pause may wait for their receiver's report.
 const settling = 6 * int64(Grace)
 
-// lag is the number of turns that a report about what came waits. Rounds that come behind later ones in that time were never lost.
+// lag is the number of turns that a report about what came waits. Rounds that come behind later ones in that time are not lost.
 const lag = 2
 
 // pathHashed marks numbers of paths that are hashes of ids.
