@@ -56,6 +56,7 @@ func TestAsk(t *testing.T) {
 		{[]string{"find", "10.0.0.2"}, 0, "kind  name                           about   page\nhost  10.0.0.2                       1 flow  " + server.URL + "/#flows=10.0.0.2\n" +
 			"flow  10.0.0.1:80 > 10.0.0.2:53 udp          " + server.URL + "/#flow=10.0.0.1:80%20%3E%2010.0.0.2:53%20udp\n"},
 		{[]string{"find", "7"}, 0, "kind       name      about   page\nnode       7         1 port  " + server.URL + "/#hop=7/\ninterface  7 port 3          " + server.URL + "/#hop=7/3\n"},
+		{[]string{"find", "7:3", "--url", strings.Replace(server.URL, "//", "//user:secret@", 1) + "/"}, 0, "kind       name      about  page\ninterface  7 port 3         " + server.URL + "/#hop=7/3\n"},
 		{[]string{"find", "no such thing"}, 0, "Nothing that the collector keeps or has a name for fits \"no such thing\".\n"},
 		{[]string{"find", "7", "--limit", "0"}, 64, "--limit 0 is outside 1..50"},
 		{[]string{"find"}, 64, "1"},
@@ -66,7 +67,7 @@ func TestAsk(t *testing.T) {
 		{[]string{"top", "--sort", "latency"}, 64, `--sort "latency" is none of latency_p50, `},
 	} {
 		status := 0
-		cmd := program(append(c.args, "--url", server.URL)...)
+		cmd := program(append([]string{c.args[0], "--url", server.URL}, c.args[1:]...)...)
 		var failure strings.Builder
 		cmd.Stderr = &failure
 		out, err := cmd.Output()

@@ -3,6 +3,7 @@ package ask
 import (
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 	"text/tabwriter"
 )
@@ -28,24 +29,28 @@ type Found struct {
 	Address string `json:"address"` // its address on the page
 }
 
-// Write writes what was found as text, with the addresses on the page at url.
-func (l *FoundList) Write(w io.Writer, url string) error {
+// Write writes what was found as text, with the addresses on a page. A user and password in the page's address are left out.
+func (l *FoundList) Write(w io.Writer, page string) error {
 	if len(l.Groups) == 0 {
 		_, err := fmt.Fprintf(w, "Nothing that the collector keeps or has a name for fits %q.\n", l.Query)
 		return err
 	}
-	url = strings.TrimSuffix(url, "/") + "/"
+	if u, err := url.Parse(page); err == nil {
+		u.User = nil
+		page = u.String()
+	}
+	page = strings.TrimSuffix(page, "/") + "/"
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "kind\tname\tabout\tpage")
 	for i := range l.Groups {
 		g := &l.Groups[i]
 		for _, h := range g.Hits {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", g.Kind, h.Name, h.Detail, url+h.Address)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", g.Kind, h.Name, h.Detail, page+h.Address)
 		}
 		if more := g.Total - len(g.Hits); more > 0 {
 			all := ""
 			if g.More != "" {
-				all = url + g.More
+				all = page + g.More
 			}
 			fmt.Fprintf(t, "%s\tand %d more\t\t%s\n", g.Kind, more, all)
 		}
