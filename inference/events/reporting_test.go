@@ -330,6 +330,51 @@ func TestPacketsThatArriveAsOthers(t *testing.T) {
 	}
 }
 
+// TestPacketsThatArriveAsOthersForAWhile: a device writes other identifications behind one switch to which few packets
+// come, and ceases to. It begins and ends within a window, of which flows then lose a part. No link is accused of more
+// than a warning, and its finding ends once packets are not recognised behind it. A cause of both stays.
+func TestPacketsThatArriveAsOthersForAWhile(t *testing.T) {
+	for seed := range uint64(testkit.Rounds(20, 200)) {
+		s, d := newFabric(seed), New(DefaultConfig())
+		for i := range s.flows {
+			if f := &s.flows[i]; f.Path[2].Node == 3 {
+				spine := uint32(12)
+				if f.Packets = 2 + uint64(s.rng.IntN(8)); s.rng.IntN(8) == 0 {
+					spine, f.Packets = 11, 2
+				}
+				f.Path[0].EgressIf, f.Path[1].Node = spine, spine
+			}
+		}
+		s.reported(d, 20)
+		s.odd, s.since, s.part = func(f *inference.FlowLoss) oddity {
+			if f.Path[2].Node == 3 {
+				return renumbered
+			}
+			return asTheyWere
+		}, 0, s.rng.Float64()
+		list := s.reported(d, 30)
+		for _, f := range d.Open() {
+			if f.Element.Kind == inference.LinkElement && f.Evidence == 0 {
+				t.Errorf("seed %d: still open: %s", seed, f.Text)
+			}
+		}
+		was := s.odd
+		s.odd, s.since = nil, 0
+		s.lose = func(f *inference.FlowLoss) float64 { // of the window in which it ends
+			if s.since == 1 && was(f) == renumbered {
+				return .3
+			}
+			return 0
+		}
+		list = append(list, s.reported(d, 90)...)
+		for _, f := range list {
+			if f.Severity == inference.Critical {
+				t.Errorf("seed %d: critical: %s", seed, f.Text)
+			}
+		}
+	}
+}
+
 // TestIncompleteReports: where an exporter loses reports, packets that its switch does not report are no packets that arrive
 // with other identifications. A finding of such packets from before stays, since nothing shows that they are recognised.
 func TestIncompleteReports(t *testing.T) {

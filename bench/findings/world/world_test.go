@@ -151,6 +151,9 @@ func TestJudge(t *testing.T) {
 	for _, x := range []Options{ // runs in which a healthy element was called critical
 		{Seed: 9801, Scenario: "reports-policed"},
 		{Seed: 9803, Scenario: "benign-sink-samples-all+real"},
+		{Seed: 9915, Scenario: "benign-ids"},
+		{Seed: 9922, Scenario: "benign-nat-all"},
+		{Seed: 9915, Scenario: "host-port-two"},
 	} {
 		x.Seeds, x.Half = 1, "all"
 		r, err := Judge(t.Context(), x)

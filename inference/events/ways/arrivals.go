@@ -171,13 +171,44 @@ func (x *Silent) publishUnrecognised() {
 				subject.Plural(o.lost, "packet"), subject.Plural(uint64(o.flows), "flow"), n, what),
 		})
 	}
+	x.withdraw()
 	clear(x.odd)
 }
 
+// withdraw ends findings of links that began with findings that packets are not recognised, if all that passes them is
+// to last switches with such a finding: what vanished arrived.
+func (x *Silent) withdraw() {
+	x.culprits.ForEachAbsent(func(k culprit, v *vanished, _ int) bool {
+		if k.end.scope != noEnd || k.from == 0 && k.to == 0 || !x.beganUnrecognised(k, v.finding.Start) {
+			return false
+		}
+		x.culprits.End(&v.finding, fmt.Sprintf("what vanished from node %d to node %d arrived as others: it is to switches at which packets are not recognised", k.from, k.to))
+		return true
+	})
+}
+
+// beganUnrecognised reports whether all flows over a link are to last switches at which packets are not recognised, and
+// that one of these findings began at most two settlings after a moment.
+func (x *Silent) beganUnrecognised(k culprit, since int64) bool {
+	began := false
+	for _, s := range x.flows.List {
+		path := s.State.path
+		if !k.explains(s.Key, path) {
+			continue
+		}
+		if !x.unrecognisedAt(path) {
+			return false
+		}
+		start := x.culprits.Index[culprit{end: end{scope: otherEnd, node: path[len(path)-1].Node}}].State.finding.Start
+		began = began || start-since <= 2*loss.Settling+x.length
+	}
+	return began
+}
+
 // conditional reports whether a finding of a candidate of the fit, or of a flow, is conditional. It is if most of the
-// explained losses are of flows of which it is unknown whether their packets arrive as others. Those flows lost nearly
-// all packets, and are not among the busiest, or go to a last switch at which packets are not recognised. Of a few packets
-// that switch reports some in another window than the one in which they are settled.
+// explained losses are of flows of which it is unknown whether their packets arrive as others. Those flows go to a last
+// switch at which packets are not recognised, or lost nearly all packets and are not among the busiest. Where a device
+// begins or ceases to write other identifications within a window, such flows lose a part of their packets only.
 func (x *Silent) conditional(candidate, flow int32) bool {
 	var all, untraced uint64
 	for i := range x.samples {
@@ -186,7 +217,7 @@ func (x *Silent) conditional(candidate, flow int32) bool {
 			continue
 		}
 		all += s.Lost
-		if f := x.arrivals.flows[x.keys[i]]; 10*s.Lost >= 9*s.Packets && (f == nil && x.arrivals.bound > 0 || x.unrecognisedAt(x.sampleFlows[i].path)) {
+		if x.unrecognisedAt(x.sampleFlows[i].path) || 10*s.Lost >= 9*s.Packets && x.arrivals.flows[x.keys[i]] == nil && x.arrivals.bound > 0 {
 			untraced += s.Lost
 		}
 	}

@@ -2,9 +2,11 @@ package ways
 
 import (
 	"math"
+	"slices"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events/subject"
 	"github.com/hopscope/hopscope/inference/loss"
 )
 
@@ -119,7 +121,7 @@ func (x *Silent) basisOf(c *loss.Culprit, all []loss.Culprit, window []witness) 
 	needed := func(v compared) bool { return v.lost >= loss.Needed(v.packets, x.flows.Cfg.SilentLoss, candidates) }
 	partial := map[uint32]bool{}
 	for n, v := range nodes {
-		partial[n] = needed(v.others)
+		partial[n] = needed(v.others) || x.openBehind(n)
 	}
 	var whole, part compared
 	for i := range x.samples {
@@ -174,6 +176,14 @@ func (x *Silent) basisOf(c *loss.Culprit, all []loss.Culprit, window []witness) 
 		return nothing
 	}
 	return greater
+}
+
+// openBehind reports whether an end behind a last switch has an open finding.
+func (x *Silent) openBehind(node uint32) bool {
+	return slices.ContainsFunc(x.culprits.List, func(s *subject.Entry[culprit, vanished]) bool {
+		e := s.Key.end
+		return e.node == node && (e.scope == portEnd || e.scope == hostEnd || e.scope == lastEnd)
+	})
 }
 
 // keyOf returns the culprit that a fit found.
