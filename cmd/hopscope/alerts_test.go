@@ -132,22 +132,15 @@ func checkRunbook(t *testing.T, r *alertRule) {
 	}
 }
 
-// Every alert has a test in which it fires, and a row in the guide.
-func TestAlertsAreTestedAndReported(t *testing.T) {
+// Every alert has a test in which it fires.
+func TestAlertsAreTested(t *testing.T) {
 	tests, err := os.ReadFile(alertTests)
-	if err != nil {
-		t.Fatal(err)
-	}
-	guide, err := os.ReadFile("../../docs/operating.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range loadAlerts(t) {
 		if !strings.Contains(string(tests), `alertname="`+r.Alert+`"`) {
 			t.Errorf("%s fires in no test of %s", r.Alert, alertTests)
-		}
-		if !strings.Contains(string(guide), "| `"+r.Alert+"` |") {
-			t.Errorf("docs/operating.md does not say what %s means", r.Alert)
 		}
 	}
 }
