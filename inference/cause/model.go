@@ -21,10 +21,6 @@ const (
 	NumWheres = iota
 )
 
-func (w where) String() string {
-	return [...]string{"itself", "its interfaces", "interfaces towards it", "its links", "nodes at its ends", "its reports"}[min(w, reports)]
-}
-
 // Signs is a set of sorts of symptoms, which kinds of findings show.
 type Signs uint16
 
