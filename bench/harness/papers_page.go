@@ -16,8 +16,8 @@ Each figure, table, algorithm, theorem and stated result of five texts, with our
 A published figure *can be* within its digits, the error of reading a curve from its description (our texts lack the pictures), and the spread of its experiment. It is reproduced if ours lies in that range;
 other rows state the reason. Times are of other machines, so that only orders of size and shapes are compared. ` + "`go test ./PACKAGE -run '^TEST$'`" + ` runs a test.
 
-Readings: [cover](plan-cover.md#readings-of-the-papers), [orchestrate](plan-orchestrate.md#readings-of-the-paper), [attention](plan-attention.md#readings-of-the-paper),
-[delivery](plan-delivery.md#readings-of-the-paper), [PINT](pint.md).
+Readings: [cover](../planner/cover/solve/doc.go), [orchestrate](../planner/orchestrate/solve/doc.go), [attention](../planner/attention/solve/doc.go),
+[delivery](../planner/delivery/solve/doc.go), [queries](../planner/querymix/solve/doc.go), [PINT](pint.md).
 
 `
 

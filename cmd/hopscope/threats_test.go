@@ -8,9 +8,10 @@ import (
 	"testing"
 )
 
-// Every test that the threat model names is there, and every metric. Packages that this build does not have have no tests.
+// Every test that the threat model and the promises of the loop name is there, and every metric. Packages that this build does not
+// have have no tests.
 func TestThreatModelNamesTests(t *testing.T) {
-	text := readText(t, "../../docs/threat-model.md")
+	text := readText(t, "../../docs/threat-model.md") + readText(t, "../../p4/loop/doc.go") + readText(t, "../../p4/probe/doc.go")
 	named := regexp.MustCompile("`([a-z][a-z/0-9]*)`: ((?:`(?:Test|Fuzz)[A-Za-z0-9]+`(?:, )?)+)")
 	found := 0
 	for _, m := range named.FindAllStringSubmatch(text, -1) {

@@ -34,4 +34,27 @@
 //     the load of its probes; docs/agent.md says where.
 //
 // The payload is 24 bytes: "HPRB", number 4, epoch of the plan 4, round 4, time of sending 8 (ns since 1970).
+//
+// # Promises
+//
+// What agents promise of the probes of a plan, and its tests; those of package agent and TestAgent use a pair of interfaces:
+//
+//	| event | what holds | test |
+//	| --- | --- | --- |
+//	| no round of a probe ever comes, for 1,500 rounds | `lost` grows from the plan's first round on, the probe is silent, `agent status` ends with status 1 | `p4/probe`: `TestAbsence`; `p4/agent`: `TestSilence` |
+//	| a probe stops coming | it is silent after two rounds and a second | `p4/probe`: `TestAbsence`; `p4/agent`: `TestSilence` |
+//	| a collector has only reports of agents whose probes are gone | it gets a report for each lost round (at most 64 a probe and second), and has a finding | `p4/agent`: `TestMissingReports`; `cmd/hopscope`: `TestAgent` |
+//	| a third of the rounds, or a random share, is missing | exactly these rounds are lost | `p4/probe`: `TestAbsence`, `TestOutage` |
+//	| the sender disappears, and returns with a later plan | the rounds of its schedule stay lost | `p4/probe`: `TestAbsence` |
+//	| the plan is reloaded | silent probes stay silent, and losses stay lost | `p4/probe`: `TestAbsence` |
+//	| the agent stands still for an hour | nothing is lost by that | `p4/probe`: `TestAbsence` |
+//	| the agent's own line goes down | not ready; one line in the log; unsent probes are no loss | `p4/agent`: `TestLineDown`; `p4/probe`: `TestOwnLine` |
+//	| the agent's port is up and does not take probes | not ready, with the kernel's reason; reported as unsent; accuses no link, and the status of the control names the agent | `p4/agent`: `TestPortRefuses`; `p4/loop`: `TestUnsent` |
+//	| 800 connections to the agent's status are silent, or send half a request | checks and metrics are answered; at most 80 are open; closed ones are counted | `p4/agent`: `TestSilentConnections` |
+//	| one frame with any bit of epoch, round or time changed, or with 60,000 rounds more | it causes no loss, and later losses are counted | `p4/probe`: `TestOneFrame` |
+//	| 4,200 made-up probes before the honest ones | all probes of the plan have their places, and their losses are counted | `p4/probe`: `TestPlaces` |
+//	| any bit of a packet is changed | the frame is corrupt, and not taken | `p4/probe`: `TestFlips` |
+//	| one bit of 1 % of the frames is changed | 0 lost, no other path, as many corrupt as were changed | `p4/probe`: `TestFlippedOneOfAHundred`; `p4/agent`: `TestFlippedOnTheLine` |
+//	| a probe is forged with right checksums, or a key is replaced | its digest refuses it, and no honest probe | `p4/probe`: `TestDigest` |
+//	| an agent with a valid certificate claims another's address | its counts are refused, and it is named | `p4/loop`: `TestReportAddresses` |
 package probe

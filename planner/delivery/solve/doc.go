@@ -21,4 +21,11 @@
 //
 // Every function is pure. Problem, options and seed determine the result, and a function in the options decides when to
 // stop. The check, [delivery.Check], validates the plans and shares no code with this package.
+//
+// # Readings of the paper
+//
+//   - Capacity is shared: at every link, switch and server the sum over all points is at most what is free. The
+//     paper's constraints, per point and path, allow overload.
+//   - --method paper is the paper's assignment with two errors repaired (a full server ended the loop; a server
+//     counted before it had a rate), and its heuristic for links.
 package solve

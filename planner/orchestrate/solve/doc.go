@@ -12,12 +12,20 @@
 // exact. Redundancy counts an interface once per copy, on different flows. A partial plan first decides what is left out:
 // by a maximum flow with splitting, else by local search, a Lagrangian bound and the tree.
 //
-// The paper can be read in several ways. Its covering rows sum over all flows; here they sum over the flows that pass
-// the interface. Its pseudo-code may take any of several equal candidates; here the first in order is taken. It may
-// assign an interface to a flow that does not exist; here that interface stays without a flow. A flow that was picked
-// but carries nothing does not count. According to its text a flow covers both ends of a link. Its numbers fit flows
-// that cover only the directions that they take; [orchestrate.Model] can do either.
-//
 // Every function depends only on its arguments: there is no clock and no I/O. A search ends when its Stop function
 // returns true.
+//
+// # Readings of the paper
+//
+//   - Its rows of coverage sum over all flows; here over those that pass the interface.
+//   - Ties follow section 4; further ties take the first in order.
+//   - Its Balance may assign a flow that does not exist; here the interface stays without one. A chosen flow that
+//     carries nothing does not count.
+//   - Its text has flows cover both ends of every link (--model both-sides). Its numbers fit directions and an
+//     endpoint at every node: 2 × links + 2 × nodes interfaces, parallel links as one (--model directed).
+//   - Paths have the fewest hops.
+//   - Freshness is the mean number of hops that items are carried before their report (section 5.2.5), at the last
+//     assigned interface. With both-sides a link counts twice.
+//   - Percentile, header and item size of the capacity κ are not in the text; the defaults are an Ethernet MTU, the
+//     header of INT-MD and items of 4 bytes. Redundancy and splitting are left open there.
 package solve

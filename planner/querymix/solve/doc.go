@@ -13,4 +13,13 @@
 // solves it; its columns come from a knapsack over bits, so that sets are never enumerated. Branch and bound chooses the
 // widths, over the relaxation in which a query may travel in several widths. The dual prices bound every other plan, and
 // are part of the result.
+//
+// # Readings of the paper
+//
+//   - A query is on at least one packet in 2²⁰; a plan leaves none out.
+//   - A query has one width in all its sets, since a flow's decoder has one coding. Sets are chosen independently of
+//     writers.
+//   - A partial plan holds as much of the frequencies as possible. Queries without room are left out one by one, which
+//     proves left_out_lower_bound.
+//   - The frequency is a least share of all packets, not of a flow's.
 package solve
