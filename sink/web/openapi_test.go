@@ -454,7 +454,7 @@ func apiMarkdown(t *testing.T, doc []byte) string {
 			b.WriteString("\n" + own)
 		}
 	}
-	b.WriteString("\n## Types\n\nA field with ? may be absent. A field without a type is a string, `T[]` a list, `{T}` an object with values of that type.\n")
+	b.WriteString("\n## Types\n\nA field with ? may be absent. A field without a type is a text, a number or a boolean, `T[]` a list, `{T}` an object with values of that type.\n")
 	described := map[string]bool{} // types that the summaries of their paths describe
 	for _, e := range endpoints {
 		if e.answer != nil && e.body == nil {
@@ -477,7 +477,7 @@ func apiMarkdown(t *testing.T, doc []byte) string {
 			if slices.Contains(s.Required, field) {
 				mark = ""
 			}
-			label, kind := fmt.Sprintf("`%s`%s", field, mark), kindOf(s.Properties[field])
+			label, kind := fmt.Sprintf("`%s`%s", field, mark), inBrackets(kindOf(s.Properties[field]))
 			text, _ := s.Properties[field]["description"].(string)
 			if text == "" {
 				if plain[kind] == nil {
@@ -486,18 +486,19 @@ func apiMarkdown(t *testing.T, doc []byte) string {
 				plain[kind] = append(plain[kind], label)
 				continue
 			}
-			fmt.Fprintf(&b, "- %s%s: %s\n", label, inBrackets(kind), text)
+			fmt.Fprintf(&b, "- %s%s: %s\n", label, kind, text)
 		}
 		for _, kind := range kinds {
-			fmt.Fprintf(&b, "- %s%s\n", strings.Join(plain[kind], ", "), inBrackets(kind))
+			fmt.Fprintf(&b, "- %s%s\n", strings.Join(plain[kind], ", "), kind)
 		}
 	}
 	return b.String()
 }
 
-// inBrackets writes the type of a field, unless it is a string.
+// inBrackets writes the type of a field, unless it is a text, a number or a boolean.
 func inBrackets(kind string) string {
-	if kind == "string" {
+	switch kind {
+	case "string", "integer", "number", "number|null", "integer|null", "boolean":
 		return ""
 	}
 	return " (" + kind + ")"
