@@ -368,7 +368,7 @@ func TestConsumeUsage(t *testing.T) {
 		{"consume", "--config", writeFile(t, "consume: {session: 1ms}\n")},
 		{"consume"}, // without a seed
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 		cmd := program(args...)
 		stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
 		out, err := cmd.CombinedOutput()

@@ -9,16 +9,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // exitOf runs the command in this process and returns what the program would end with.
 func exitOf(t *testing.T, args ...string) (int, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	root := rootCommand()
 	root.SetArgs(args)

@@ -25,7 +25,7 @@ import (
 )
 
 // patience bounds every wait for a condition.
-const patience = 30 * time.Second
+const patience = testkit.Patience
 
 // collector is a running "hopscope collect".
 type collector struct {

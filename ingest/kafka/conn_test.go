@@ -182,7 +182,7 @@ func TestLogin(t *testing.T) {
 	t.Run("group", func(t *testing.T) { // the other kind of connections
 		c := secure
 		c.SASL, c.PasswordFile = "scram-sha-256", file(t, secret)
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 		defer cancel()
 		conn, err := dial(t, c).dialer().DialLeader(ctx, "tcp", b.Addr, b.Prefix+"windows", 0)
 		if err != nil {

@@ -31,7 +31,7 @@ func message10(from, n int, at time.Time) (out []ingest.Message) {
 
 func readAll(t *testing.T, r ingest.LogReader, until int64) (out []ingest.Message, errs []error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	for r.Offset() < until {
 		got, err := r.Next(ctx)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // Allow adds an ACL: a user may do the operation ("Write", "Describe") on a resource ("topic", "group", "cluster") of
@@ -75,7 +77,7 @@ func (b *Broker) knows(client *kafka.Client, e *kafka.ACLEntry) int {
 // settled repeats a call while the broker has not found its controller, its topics or their leaders, as in its first
 // moments.
 func settled(f func() error) error {
-	for deadline := time.Now().Add(time.Minute); ; {
+	for deadline := time.Now().Add(testkit.Patience); ; {
 		err := f()
 		fresh := false
 		for _, e := range []error{kafka.BrokerNotAvailable, protocol.ErrNoTopic, protocol.ErrNoPartition, protocol.ErrNoLeader, kafka.NotLeaderForPartition, kafka.LeaderNotAvailable} {

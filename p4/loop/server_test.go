@@ -137,7 +137,7 @@ func (s *served) connect(t *testing.T, by *authority, certificate string) (agent
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	t.Cleanup(cancel)
 	return agentpb.NewPlansClient(conn), ctx
 }

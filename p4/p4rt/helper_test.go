@@ -82,7 +82,7 @@ func ready(t testing.TB, c *Client) *Client {
 
 // within is longer than anything takes that comes.
 func within(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	t.Cleanup(cancel)
 	return ctx
 }

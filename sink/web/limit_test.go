@@ -130,7 +130,7 @@ func TestHalfHandshakesMakeRoom(t *testing.T) {
 	for range 2 * cfg.MaxConnections {
 		dial(t, s, "\x16\x03\x01")
 	}
-	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	client := &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 	defer client.CloseIdleConnections()
 	res, err := client.Get(s.URL() + "healthz")
 	if err != nil {

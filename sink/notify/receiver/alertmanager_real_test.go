@@ -275,7 +275,7 @@ func TestAwayAndBackOfAlertmanager(t *testing.T) {
 	testkit.Until(t, "there is a try that fails", func() bool { return q.Stats().Retries > 2 })
 	s.start()
 	testkit.Until(t, "there is an empty queue", func() bool { return tally.PointsAt(sink.Stored) == 4 })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	if err := q.Close(ctx); err != nil {
 		t.Fatal(err)

@@ -320,7 +320,7 @@ func TestAwayAndBackOfSyslog(t *testing.T) {
 			t.Errorf("message %d: %q", i, m)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	if err := q.Close(ctx); err != nil {
 		t.Fatal(err)
