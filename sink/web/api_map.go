@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/hopscope/hopscope/sink/web/access"
 	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
@@ -26,7 +26,7 @@ func (s *Server) serveMap(w http.ResponseWriter, r *http.Request) {
 	a := s.network()
 	tag := `"map-` + cmp.Or(a.Version(), "none") + `"`
 	w.Header().Set("ETag", tag)
-	if strings.Contains(r.Header.Get("If-None-Match"), tag) {
+	if access.Knows(r, tag) {
 		w.Header().Set("Cache-Control", "no-cache")
 		w.WriteHeader(http.StatusNotModified)
 		return

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -261,24 +262,24 @@ func TestTags(t *testing.T) {
 	srv := serve(t, DefaultConfig(), sceneDeps(sceneTime))
 	ask := func(method, path, tag string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(method, "http://127.0.0.1"+path, nil)
-		r.Header.Set("If-None-Match", tag)
+		r.Header["If-None-Match"] = strings.Split(tag, "\n") // lines of the header
 		w := httptest.NewRecorder()
 		srv.Handler().ServeHTTP(w, r)
 		return w
 	}
-	for _, path := range []string{"/api/v1/hops", "/api/findings", "/api/v1/windows", "/api/whoami"} {
+	for _, path := range []string{"/api/v1/hops", "/api/findings", "/api/v1/windows", "/api/whoami", "/api/map"} {
 		first := ask(http.MethodGet, path, "")
 		tag := first.Header().Get("ETag")
 		if first.Code != http.StatusOK || len(tag) < 10 || first.Body.Len() == 0 {
 			t.Fatalf("%s: %d, tag %s, %d bytes", path, first.Code, tag, first.Body.Len())
 		}
-		for _, known := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
+		for _, known := range []string{tag, "W/" + tag, `"other", ` + tag, "\"other\"\n" + tag, "*"} {
 			w := ask(http.MethodGet, path, known)
 			if w.Code != http.StatusNotModified || w.Body.Len() != 0 || w.Header().Get("ETag") != tag || w.Header().Get("Content-Length") != "" {
 				t.Errorf("%s again, with If-None-Match %s: %d, %d bytes, header %v", path, known, w.Code, w.Body.Len(), w.Header())
 			}
 		}
-		for _, known := range []string{`"other"`, tag[1 : len(tag)-1], tag[:len(tag)-1]} {
+		for _, known := range []string{`"other"`, tag[1 : len(tag)-1], tag[:len(tag)-1], `"other` + tag + `"`} {
 			if w := ask(http.MethodGet, path, known); w.Code != http.StatusOK || w.Body.String() != first.Body.String() {
 				t.Errorf("%s with If-None-Match %s: %d, %d bytes", path, known, w.Code, w.Body.Len())
 			}

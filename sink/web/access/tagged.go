@@ -17,7 +17,7 @@ func Tagged(h http.HandlerFunc) http.HandlerFunc {
 			h(w, r)
 			return
 		}
-		a := &taggedAnswer{ResponseWriter: w, known: r.Header.Get("If-None-Match")}
+		a := &taggedAnswer{ResponseWriter: w, request: r}
 		h(a, r)
 		a.begin()
 	}
@@ -26,9 +26,9 @@ func Tagged(h http.HandlerFunc) http.HandlerFunc {
 // taggedAnswer is an answer whose status waits for its bytes.
 type taggedAnswer struct {
 	http.ResponseWriter
-	known  string // tags of answers that the client has
-	waits  bool   // the status is 200 and was not sent
-	length int
+	request *http.Request
+	waits   bool // the status is 200 and was not sent
+	length  int
 }
 
 // Unwrap is for [http.ResponseController].
@@ -49,7 +49,7 @@ func (a *taggedAnswer) Write(b []byte) (int, error) {
 		sum := sha256.Sum256(b)
 		tag := `"` + hex.EncodeToString(sum[:12]) + `"`
 		a.Header().Set("ETag", tag)
-		if matches(a.known, tag) {
+		if Knows(a.request, tag) {
 			a.waits = false
 			a.Header().Del("Content-Length")
 			a.Header().Del("Content-Type")
@@ -69,11 +69,13 @@ func (a *taggedAnswer) begin() {
 	}
 }
 
-// matches reports whether an If-None-Match names a tag.
-func matches(list, tag string) bool {
-	for t := range strings.SplitSeq(list, ",") {
-		if t = strings.TrimPrefix(strings.TrimSpace(t), "W/"); t == tag || t == "*" {
-			return true
+// Knows reports whether a request names the tag of an answer in If-None-Match: its client has the answer.
+func Knows(r *http.Request, tag string) bool {
+	for _, list := range r.Header.Values("If-None-Match") {
+		for t := range strings.SplitSeq(list, ",") {
+			if t = strings.TrimPrefix(strings.TrimSpace(t), "W/"); t == tag || t == "*" {
+				return true
+			}
 		}
 	}
 	return false
