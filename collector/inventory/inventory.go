@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/netip"
 	"os"
 	"strconv"
@@ -30,6 +31,7 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference/names"
 )
 
@@ -175,7 +177,7 @@ func (d *reader) node(n ast.Node) {
 	d.mapping(n, "a node", func(key string, v ast.Node) bool {
 		switch key {
 		case "id":
-			id, node.ID = v, d.number(v, 1<<32-1)
+			id, node.ID = v, d.nodeID(v)
 		case "name":
 			node.Name = d.text(v)
 		case "site":
@@ -350,6 +352,19 @@ func (d *reader) text(n ast.Node) string {
 	}
 	d.fail(n, "want a word or a number, not %s", n.Type())
 	return ""
+}
+
+// nodeID reads the number of a node, or the address of a device that is known by it alone, as with sFlow and IPFIX.
+func (d *reader) nodeID(n ast.Node) uint32 {
+	s := d.text(n)
+	if a, err := netip.ParseAddr(s); err == nil {
+		return decode.AddrFrom(a).Node()
+	}
+	v, err := strconv.ParseUint(s, 0, 32)
+	if err != nil {
+		d.fail(n, "%.40q is no number from 0 to %d and no address", s, uint32(math.MaxUint32))
+	}
+	return uint32(v)
 }
 
 func (d *reader) number(n ast.Node, most uint64) uint32 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 )
@@ -58,6 +59,23 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestReadAddresses names devices that are known by their address alone.
+func TestReadAddresses(t *testing.T) {
+	n, err := Read("f", strings.NewReader("nodes:\n  - {id: 172.16.0.3, name: leaf-3}\n  - id: 2001:db8::3\n    name: leaf-6\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for address, want := range map[string]string{"172.16.0.3": "leaf-3", "2001:db8::3": "leaf-6"} {
+		if node, ok := n.Find(decode.AddrFrom(netip.MustParseAddr(address)).Node()); !ok || node.Name != want {
+			t.Errorf("the node of %s is %q, %v, want %q", address, node.Name, ok, want)
+		}
+	}
+	_, err = Read("f", strings.NewReader("nodes:\n  - {id: 2886729731, name: a}\n  - {id: 172.16.0.3, name: b}\n"), nil)
+	if want := "inventory f:3: node 2886729731 is listed in line 2, too"; err == nil || err.Error() != want {
+		t.Errorf("a number and its address: %v, want %s", err, want)
+	}
+}
+
 func TestReadErrors(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -67,7 +85,7 @@ func TestReadErrors(t *testing.T) {
 		{"nodes:\n  - {id: 1, name: a}\n  - {id: 2, name: a}\n", "inventory f:3: node 2 is called \"a\", as the node in line 2"},
 		{"nodes:\n  - id: 1\n    interfaces:\n      - {id: 1, name: x}\n      - {id: 1, name: y}\n", "inventory f:5: node 1 has interface 1 in line 4, too"},
 		{"nodes:\n  - id: 1\n    interfaces:\n      - {id: 1, name: x}\n      - {id: 2, name: x}\n", "inventory f:5: interface 2 of node 1 is called \"x\", as the one in line 4"},
-		{"nodes:\n  - {name: a}\n  - {id: -1}\n", "inventory f:2: a node has no id\ninventory f:3: \"-1\" is no number from 0 to 4294967295"},
+		{"nodes:\n  - {name: a}\n  - {id: -1}\n", "inventory f:2: a node has no id\ninventory f:3: \"-1\" is no number from 0 to 4294967295 and no address"},
 		{"nodes:\n  - {id: 1, nmae: a}\n", "inventory f:2: a node has no key \"nmae\""},
 		{"nodes:\n  - id: 1\n    interfaces: [{id: 1, speed: fast}]\n", "inventory f:3: speed \"fast\" is no number of bits a second such as 10G or 400000000000"},
 		{"hosts:\n  - {prefix: 10.0.0.1/33, name: a}\n", "inventory f:2: \"10.0.0.1/33\" is no prefix such as 10.0.1.0/24, and no address\ninventory f:2: hosts need a prefix such as 10.0.1.0/24 or 10.0.1.7"},
