@@ -64,7 +64,7 @@ func TestAgent(t *testing.T) {
 		t.Errorf("%+v", first)
 	}
 	until("word of the probe that leaf-2 would send", func(x *agent.StatusAnswer) bool { return x.Silent == 1 && x.Awaited == 1 && x.Lost > 10 })
-	if out, err := program("agent", "status").CombinedOutput(); err == nil || !strings.Contains(string(out), "agent     leaf-1, 10.0.0.1 on host0\nplan      epoch ") ||
+	if out, err := program("agent", "status").CombinedOutput(); err == nil || !strings.Contains(string(out), "agent     leaf-1, node 4246656764, 10.0.0.1 on host0\nplan      epoch ") ||
 		!strings.Contains(string(out), "1 of 1 probes do not come, such as ") {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -156,7 +156,7 @@ func TestAgentSTAMP(t *testing.T) {
 		return err == nil && json.Unmarshal(out, &x) == nil && len(x.STAMP) == 2 && x.STAMP[0].Received > 10 && x.STAMP[0].Trip.P50 > 0 && x.STAMP[1].Silent
 	})
 	out, err := program("agent", "status").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "agent  near, of STAMP alone\n") || !strings.Contains(string(out), "\n127.0.0.1      ") ||
+	if err == nil || !strings.Contains(string(out), "agent  near, node ") || !strings.Contains(string(out), ", of STAMP alone\n") || !strings.Contains(string(out), "\n127.0.0.1      ") ||
 		!strings.Contains(string(out), "1 of 2 sessions of STAMP have no answers, such as 10.0.0.9:8620") {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -50,9 +50,9 @@ a session of STAMP do not come; the agent goes on with the plan that it has.`,
 func writeAgentStatus(w io.Writer, x *agent.StatusAnswer) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	if x.Interface == "" {
-		fmt.Fprintf(t, "agent\t%s, of STAMP alone\n", printable(x.Name, false))
+		fmt.Fprintf(t, "agent\t%s, node %d, of STAMP alone\n", printable(x.Name, false), x.NodeID)
 	} else {
-		fmt.Fprintf(t, "agent\t%s, %s on %s\n", printable(x.Name, false), x.Address, printable(x.Interface, false))
+		fmt.Fprintf(t, "agent\t%s, node %d, %s on %s\n", printable(x.Name, false), x.NodeID, x.Address, printable(x.Interface, false))
 	}
 	if p := &x.Plan; p.Epoch > 0 {
 		fmt.Fprintf(t, "plan\tepoch %d from %s, since %s\n", p.Epoch, printable(p.From, false), p.Since.UTC().Format(time.RFC3339))

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/hopscope/hopscope/p4/probe"
@@ -37,6 +38,7 @@ type Agent struct {
 	down      atomic.Bool                        // so is the agent's own line
 	unsent    atomic.Pointer[error]              // why the card did not take a probe last
 	refuses   atomic.Pointer[string]             // why the port does not take probes at present; nil while it does
+	outlets   []*outlet                          // of reports
 
 	reporting sync.Mutex // what out holds
 
@@ -156,10 +158,14 @@ func (a *Agent) addCollector(address string) error {
 	if err != nil {
 		return fmt.Errorf("collector %s: %w", address, err)
 	}
+	r := &outlet{address: address}
+	a.outlets = append(a.outlets, r)
 	a.out = append(a.out, &probe.Groups{
 		Node: a.cfg.reportedNode(), HWID: uint8(a.cfg.HardwareID), Most: a.cfg.MTU - 28, Conn: c,
 		Send: func(b []byte) {
-			if _, err := c.Write(b); err != nil {
+			_, err := c.Write(b)
+			r.sent(err, time.Now(), a.log)
+			if err != nil {
 				a.count.reportErrors.Add(1)
 				return
 			}
@@ -167,6 +173,38 @@ func (a *Agent) addCollector(address string) error {
 		},
 	})
 	return nil
+}
+
+// outlet is the state of one collector: whether reports can be sent to it.
+type outlet struct {
+	address string
+	failed  time.Time              // latest failure
+	problem atomic.Pointer[string] // why reports cannot be sent at present; nil while they can
+}
+
+// quiet is the time without a failure after which a collector takes reports again. Where nothing listens, the kernel
+// reports every second datagram as refused.
+const quiet = 10 * time.Second
+
+// sent records the result of sending one datagram, and logs the first failure and the end of failures.
+func (r *outlet) sent(err error, now time.Time, log *slog.Logger) {
+	was := r.problem.Load()
+	switch {
+	case err != nil:
+		r.failed = now
+		why := err.Error()
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			why = "nothing listens there; check collectors here and ports of the collector, which by default are on loopback"
+		}
+		text := fmt.Sprintf("reports to collector %s fail: %s", r.address, why)
+		r.problem.Store(&text)
+		if was == nil {
+			log.Warn("reports cannot be sent", "collector", r.address, "error", why)
+		}
+	case was != nil && now.Sub(r.failed) > quiet:
+		r.problem.Store(nil)
+		log.Info("reports are sent again", "collector", r.address)
+	}
 }
 
 // flush sends the reports that wait for others.
@@ -304,6 +342,7 @@ type Status struct {
 	Loss                probe.Loss // of the probes that come to it
 	Down                bool       // so is its own line
 	Unsent              string     // why its port does not take probes at present, in a sentence, or ""
+	Unreported          string     // why reports cannot be sent to a collector at present, in a sentence, or ""
 }
 
 // Status may be called at any time.
@@ -314,9 +353,16 @@ func (a *Agent) Status() Status {
 	if why := a.refuses.Load(); why != nil {
 		refuses = *why
 	}
+	unreported := ""
+	for _, r := range a.outlets {
+		if why := r.problem.Load(); why != nil {
+			unreported = *why
+			break
+		}
+	}
 	return Status{
 		Name: a.cfg.Name, Interface: a.cfg.Interface, Address: a.ends.From, Epoch: a.epoch.Load(), From: a.from, Since: a.since, Load: a.load,
 		Refused: a.refusal, controller: a.control, sendBPS: a.cfg.SendLimit, receiveBPS: a.cfg.ReceiveLimit,
-		Loss: *a.loss.Load(), Down: a.down.Load(), Unsent: refuses,
+		Loss: *a.loss.Load(), Down: a.down.Load(), Unsent: refuses, Unreported: unreported,
 	}
 }

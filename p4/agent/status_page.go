@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -22,6 +23,7 @@ type StatusAnswer struct {
 	Version    string            `json:"version"`
 	Name       string            `json:"name"`
 	Interface  string            `json:"interface"`
+	NodeID     uint32            `json:"node_id"` // by which its reports know it
 	Address    string            `json:"address"`
 	Plan       planAnswer        `json:"plan"`
 	Controller *controllerAnswer `json:"controller,omitempty"`
@@ -47,7 +49,8 @@ type StatusAnswer struct {
 	Silent     int               `json:"silent"`
 	Missing    string            `json:"missing,omitempty"` // which probes do not come
 	LineDown   bool              `json:"line_down"`
-	Unsent     string            `json:"not_sending,omitempty"` // why the port does not take probes
+	Unsent     string            `json:"not_sending,omitempty"`   // why the port does not take probes
+	Deaf       string            `json:"not_reporting,omitempty"` // why reports cannot be sent to a collector
 	TransitP50 float64           `json:"transit_p50_seconds"`
 	TransitP99 float64           `json:"transit_p99_seconds"`
 	Datagrams  uint64            `json:"report_datagrams"`
@@ -216,7 +219,7 @@ type controllerAnswer struct {
 func statusOf(a *Agent, version string) StatusAnswer {
 	s, n := a.Status(), a.Stats()
 	out := StatusAnswer{
-		Version: version, Name: s.Name, Interface: s.Interface,
+		Version: version, Name: s.Name, Interface: s.Interface, NodeID: a.cfg.reportedNode(),
 		Plan: planAnswer{Epoch: s.Epoch, From: s.From, Since: s.Since, Probes: s.Load.Sends, Detailed: s.Load.Detailed, SendBPS: s.Load.SendBPS,
 			SendLimit: s.sendBPS, ReceiveBPS: s.Load.ReceiveBPS, ReceiveLimit: s.receiveBPS, Refused: s.Refused},
 		Sent: n.Sent, Skipped: n.Skipped, SendErrors: n.SendErrors, LateP99: n.Late.Quantile(0.99).Seconds(), Received: n.Received, Lost: n.Lost, Twice: n.Twice,
@@ -226,6 +229,7 @@ func statusOf(a *Agent, version string) StatusAnswer {
 	out.Odd, out.Unplanned, out.SharedID = n.Odd, n.Unplanned, n.SharedID
 	out.Dropped, out.Unfollowed, out.Unreported = n.KernelDropped, n.Unfollowed, n.ReportErrors
 	out.Awaited, out.Silent, out.Missing, out.LineDown = s.Loss.Awaited, s.Loss.Silent, s.Loss.Text(), s.Down
+	out.Deaf = s.Unreported
 	out.Unsent, out.Closed, out.Busy = s.Unsent, n.StatusClosed, n.StatusBusy
 	if s.Address.IsValid() {
 		out.Address = s.Address.String()
@@ -261,7 +265,7 @@ func (x *StatusAnswer) Problem() string {
 	}
 	switch {
 	case x.Interface == "": // of STAMP alone
-		return x.silence()
+		return cmp.Or(x.silence(), x.Deaf)
 	case x.Plan.Epoch == 0 && gone != "":
 		return "no plan, and " + gone
 	case x.Plan.Epoch == 0:
@@ -279,7 +283,7 @@ func (x *StatusAnswer) Problem() string {
 	case x.SharedID > 0:
 		return "a switch on the way has the agent's own node id; set another node_id"
 	}
-	return x.silence()
+	return cmp.Or(x.silence(), x.Deaf)
 }
 
 // StatusLine is the status of an agent in one line.
