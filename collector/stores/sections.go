@@ -135,7 +135,7 @@ func (s *Config[C]) openSeries(name string) (*Store, error) {
 	}
 	w, err := opener.Open()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, named(name, err)
 	}
 	store := &Store{Name: name, Target: opener.Target(), Writer: w, Queue: s.Queue, Alerts: s.alerts()}
 	if s.Spool.Enabled {

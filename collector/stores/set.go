@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/hopscope/hopscope/collector/ledger"
@@ -67,7 +68,7 @@ func NewSet(list []Store, opt SetOptions) (*Set, error) {
 		if s.Spool != nil {
 			var err error
 			if q.spool, err = spool.Open(*s.Spool); err != nil {
-				return nil, errors.Join(fmt.Errorf("%s: %w", s.Name, err), closeWriters(list[i:]), set.Close(ended()))
+				return nil, errors.Join(named(s.Name, err), closeWriters(list[i:]), set.Close(ended()))
 			}
 			o.Spool, o.Refused = q.spool, sink.OpenRefused(s.refusedDir(), s.RefusedBytes)
 		}
@@ -75,6 +76,14 @@ func NewSet(list []Store, opt SetOptions) (*Set, error) {
 		set.queues = append(set.queues, q)
 	}
 	return set, nil
+}
+
+// named puts the name of a store before an error that does not begin with it.
+func named(name string, err error) error {
+	if strings.HasPrefix(err.Error(), name+":") {
+		return err
+	}
+	return fmt.Errorf("%s: %w", name, err)
 }
 
 // All are the stores of the set, in their order.
@@ -155,7 +164,7 @@ func (s *Set) Flush(ctx context.Context) error {
 	for _, q := range s.queues {
 		flushing = append(flushing, func() error {
 			if err := q.Flush(ctx); err != nil {
-				return fmt.Errorf("%s: %w", q.Name(), err)
+				return named(q.Name(), err)
 			}
 			return nil
 		})

@@ -60,7 +60,7 @@ func openFolder(dir, lock string) (*folder, error) {
 	if err := flock.Lock(l); err != nil {
 		l.Close()
 		if errors.Is(err, flock.ErrLocked) {
-			return nil, fmt.Errorf("%s %w", dir, err)
+			return nil, fmt.Errorf("%s %w: parquet.dir is for one", dir, err)
 		}
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
