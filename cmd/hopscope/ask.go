@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,7 @@ func topCommand() *cobra.Command {
 	var limit int
 	var sort string
 	var interfaces, probes bool
+	var from, to string
 	c := &cobra.Command{
 		Use:   "top",
 		Short: "Ask a running collector for its worst hops, interfaces or paths of probes",
@@ -33,8 +35,13 @@ lose the greatest share of their packets, then those with the greatest use in on
 direction. Counts are of the last windows; "-" is what did not come.
 
 With --probes, print what became of the probes between agents: those paths first that
-lose or damage the greatest share of them, then those with the greatest delay.`,
+lose or damage the greatest share of them, then those with the greatest delay.
+
+With --from, print the hops of a range of the history on disk, and what it lacks
+(docs/operating.md). A time is written as 2026-11-22T22:00:00Z, or as its distance
+from now: 168h is a week ago.`,
 		Example: `  hopscope top
+  hopscope top --from 168h --to 144h
   hopscope top --sort queue_p99 --limit 5
   hopscope top --interfaces
   hopscope top --probes`,
@@ -43,6 +50,8 @@ lose or damage the greatest share of them, then those with the greatest delay.`,
 	a.Flags(c)
 	c.Flags().IntVar(&limit, "limit", 20, "rows to print, 1 to 200")
 	c.Flags().StringVar(&sort, "sort", "latency_p99", strings.Join(web.MetricNames(), ", ")+" or node")
+	c.Flags().StringVar(&from, "from", "", "begin of a range of the history: a time, or its distance from now such as 168h")
+	c.Flags().StringVar(&to, "to", "", "end of that range, in the same form (default: now)")
 	c.Flags().BoolVar(&interfaces, "interfaces", false, "print interfaces, not hops")
 	c.Flags().BoolVar(&probes, "probes", false, "print paths of probes between agents, not hops")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -53,6 +62,19 @@ lose or damage the greatest share of them, then those with the greatest delay.`,
 			return usagef("--limit %d is outside 1..200", limit)
 		}
 		w := c.OutOrStdout()
+		span := url.Values{}
+		if c.Flags().Changed("from") || c.Flags().Changed("to") {
+			if interfaces || probes {
+				return usagef("--from and --to are for hops: the history has no interfaces and no paths of probes")
+			}
+			if from == "" {
+				return usagef("--to is the end of a range, which needs --from")
+			}
+			var err error
+			if span, err = spanOf(from, to, time.Now()); err != nil {
+				return err
+			}
+		}
 		if (interfaces || probes) && c.Flags().Changed("sort") {
 			return usagef("--sort is for hops: interfaces and paths of probes have one order")
 		}
@@ -74,7 +96,9 @@ lose or damage the greatest share of them, then those with the greatest delay.`,
 			return got.Write(w, ask.Get(a.Into).Names(c.Context()))
 		}
 		var got ask.Hops
-		query := url.Values{"limit": {fmt.Sprint(limit)}, "sort": {sort}}
+		query := span
+		query.Set("limit", fmt.Sprint(limit))
+		query.Set("sort", sort)
 		if err := a.Get(c.Context(), "/api/hops?"+query.Encode(), &got, w); err != nil || a.Format == "json" {
 			return err
 		}
@@ -84,20 +108,55 @@ lose or damage the greatest share of them, then those with the greatest delay.`,
 	return c
 }
 
+// spanOf returns the parameters of the API for a range of the history. An empty end is now.
+func spanOf(from, to string, now time.Time) (url.Values, error) {
+	ms := func(flag, text string) (int64, error) {
+		if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+			return now.Add(-d).UnixMilli(), nil
+		}
+		t, err := time.Parse(time.RFC3339, text)
+		if err != nil || t.UnixMilli() < 0 {
+			return 0, usagef("--%s %q is no time such as 2026-11-22T22:00:00Z, and no distance from now such as 168h", flag, text)
+		}
+		return t.UnixMilli(), nil
+	}
+	begin, err := ms("from", from)
+	if err != nil {
+		return nil, err
+	}
+	end := now.UnixMilli()
+	if to != "" {
+		if end, err = ms("to", to); err != nil {
+			return nil, err
+		}
+	}
+	if begin >= end {
+		return nil, usagef("--from is not before --to")
+	}
+	return url.Values{"from": {fmt.Sprint(begin)}, "to": {fmt.Sprint(end)}}, nil
+}
+
 func flowCommand() *cobra.Command {
 	var a asker
+	var filter string
 	c := &cobra.Command{
 		Use:   "flow [KEY]",
 		Short: "Ask a running collector about one flow, or for the busiest ones",
 		Example: `  hopscope flow
+  hopscope flow --filter leaf-3
+  hopscope flow --filter "node 7 interface 3"
   hopscope flow "10.0.0.1:80 > 10.0.0.2:5001 tcp"`,
 		Args: maxArgs(1),
 	}
 	a.Flags(c)
+	c.Flags().StringVar(&filter, "filter", "", "only flows over a node or hop, or of a host, address or prefix: leaf-3, 7:3, 10.1.0.0/16")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		w := c.OutOrStdout()
 		if len(args) == 0 {
-			return askFlows(c.Context(), &a, w)
+			return askFlows(c.Context(), &a, filter, w)
+		}
+		if c.Flags().Changed("filter") {
+			return usagef("KEY is one flow, and excludes --filter")
 		}
 		return askFlow(c.Context(), &a, args[0], w)
 	}
@@ -130,10 +189,29 @@ func findCommand() *cobra.Command {
 	return c
 }
 
-// askFlows prints the busiest flows.
-func askFlows(ctx context.Context, a *asker, w io.Writer) error {
+// given returns the flags of c with which a further command asks the same page, behind a space each.
+func given(c *cobra.Command, a *asker) (flags string) {
+	if c.Flags().Changed("url") {
+		flags += " --url " + ask.Address(a.URL)
+	}
+	if a.TokenFile != "" {
+		flags += fmt.Sprintf(" --token-file %q", a.TokenFile)
+	}
+	return flags
+}
+
+// askFlows prints the busiest flows that a filter finds.
+func askFlows(ctx context.Context, a *asker, filter string, w io.Writer) error {
 	var got struct{ Flows []ask.Flow }
-	if err := a.Get(ctx, "/api/flows", &got, w); err != nil || a.Format == "json" {
+	path := "/api/flows"
+	if filter != "" {
+		path += "?" + url.Values{"q": {filter}}.Encode()
+	}
+	if err := a.Get(ctx, path, &got, w); err != nil || a.Format == "json" {
+		return err
+	}
+	if filter != "" && len(got.Flows) == 0 {
+		_, err := fmt.Fprintf(w, "No flow of the kept windows fits %q.\n", filter)
 		return err
 	}
 	return ask.WriteFlows(w, got.Flows, ask.Get(a.Into).Names(ctx))
@@ -143,7 +221,7 @@ func askFlows(ctx context.Context, a *asker, w io.Writer) error {
 func askFlow(ctx context.Context, a *asker, key string, w io.Writer) error {
 	k, err := decode.ParseFlow(key)
 	if err != nil {
-		return usagef("%w", err)
+		return usagef("%w; flows of a node or host: --filter", err)
 	}
 	var got struct{ Flow ask.Flow }
 	if err := a.Get(ctx, "/api/flow?"+url.Values{"key": {k.String()}}.Encode(), &got, w); err != nil || a.Format == "json" {

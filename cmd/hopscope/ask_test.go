@@ -52,7 +52,11 @@ func TestAsk(t *testing.T) {
 		{[]string{"flow", "10.0.0.1:80 > 10.0.0.2:53/17"}, 0, flow}, // as the summary of a run writes it
 		{[]string{"flow", "10.0.0.1:80>10.0.0.2:53 proto 17"}, 0, flow},
 		{[]string{"flow", "10.0.0.2:53 > 10.0.0.1:80 udp"}, 1, `no flow 10.0.0.2:53 > 10.0.0.1:80 udp in the kept windows; it is written as in "10.0.0.1:80 > 10.0.0.2:5001 tcp"`},
-		{[]string{"flow", "10.0.0.1"}, 64, `"10.0.0.1" is no flow such as "10.0.0.1:80 > 10.0.0.2:5001 tcp": there is no >`},
+		{[]string{"flow", "10.0.0.1"}, 64, `"10.0.0.1" is no flow such as "10.0.0.1:80 > 10.0.0.2:5001 tcp": there is no >; flows of a node or host: --filter`},
+		{[]string{"flow", "--filter", "node 7 interface 3"}, 0, "packets  flow                           path   changes\n3        10.0.0.1:80 > 10.0.0.2:53 udp  1 > 7  0\n"},
+		{[]string{"flow", "--filter", "10.0.0.0/24"}, 0, "packets  flow                           path   changes\n3        10.0.0.1:80 > 10.0.0.2:53 udp  1 > 7  0\n"},
+		{[]string{"flow", "--filter", "node 7 interface 4"}, 0, "No flow of the kept windows fits \"node 7 interface 4\".\n"},
+		{[]string{"flow", "10.0.0.1:80 > 10.0.0.2:53 udp", "--filter", "7"}, 64, "excludes --filter"},
 		{[]string{"find", "10.0.0.2"}, 0, "kind  name                           about   page\nhost  10.0.0.2                       1 flow  " + server.URL + "/#flows=10.0.0.2\n" +
 			"flow  10.0.0.1:80 > 10.0.0.2:53 udp          " + server.URL + "/#flow=10.0.0.1:80%20%3E%2010.0.0.2:53%20udp\n"},
 		{[]string{"find", "7"}, 0, "kind       name      about   page\nnode       7         1 port  " + server.URL + "/#hop=7/\ninterface  7 port 3          " + server.URL + "/#hop=7/3\n"},
@@ -94,7 +98,15 @@ func TestAsk(t *testing.T) {
 // TestAskFindings asks a page that knows of one open finding and one that ended.
 func TestAskFindings(t *testing.T) {
 	var coverage atomic.Pointer[inference.Coverage]
-	page, err := web.New(web.DefaultConfig(), web.Deps{Status: func() web.Status { return web.Status{Coverage: coverage.Load()} }, Ledger: func() []sink.Balance { return nil }})
+	var problem atomic.Pointer[string]
+	status := func() web.Status {
+		s := web.Status{Coverage: coverage.Load()}
+		if p := problem.Load(); p != nil {
+			s.Settings = []web.Setting{{Name: "problem", Value: *p}}
+		}
+		return s
+	}
+	page, err := web.New(web.DefaultConfig(), web.Deps{Status: status, Ledger: func() []sink.Balance { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,10 +122,15 @@ func TestAskFindings(t *testing.T) {
 		}
 		return string(out)
 	}
-	const none = "Nothing is wrong that hopscope knows of.\n"
+	const none = "Nothing is wrong that hopscope knows of: no report came in the kept windows.\n"
 	if got := ask(); got != none {
 		t.Errorf("without findings: %q", got)
 	}
+	problem.Store(new("no consumer runs"))
+	if got, want := ask(), none+"Problem: no consumer runs\n"; got != want {
+		t.Errorf("without findings, and with a problem: %q, want %q", got, want)
+	}
+	problem.Store(nil)
 	coverage.Store(&inference.Coverage{Seen: 100, Young: 100, Warmup: 15})
 	if got, want := ask(), "Nothing is wrong that hopscope knows of: 100 hops seen, 0 judged: 100 had fewer than 15 windows to learn from.\n"; got != want {
 		t.Errorf("without findings, and nothing judged: %q, want %q", got, want)
@@ -134,6 +151,14 @@ func TestAskFindings(t *testing.T) {
 	}
 	if got, want := ask(), strings.ReplaceAll(open, "ended                headline", "ended  headline"); got != strings.ReplaceAll(want, "-                    Latency", "-      Latency") {
 		t.Errorf("hopscope findings\n%s", got)
+	}
+	for _, want := range []string{
+		"  The busiest flows over it: hopscope flow --filter \"node 7 interface 3\" --url " + server.URL + "\n",
+		"  The page of this kind: " + server.URL + "/docs/findings#high-latency\n",
+	} {
+		if got := ask("--explain", "0000000000000001"); !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
 	}
 	resting := found[0]
 	resting.Resting = true

@@ -59,7 +59,7 @@ func TestDecodeCaptures(t *testing.T) {
 		{"testdata/host-int", "host-int", "", nil, "4 frames, 4 reports, 0 errors"},
 		{"testdata/laofan", "p4-int-laofan", "", nil, "2 frames, 2 reports, 0 errors"},
 		{"testdata/laofan", "auto", "testdata/laofan-auto", []string{"--report-port", "1234"},
-			"2 reports of 10.0.0.1 carry INT that profile auto cannot read; p4-int-laofan explains all of it, but there is too little to adopt it\n" +
+			"2 reports of 10.0.0.1 carry INT that profile auto cannot read; p4-int-laofan explains all of it, but there is too little to adopt it; here: --profile p4-int-laofan\n" +
 				"2 frames, 2 reports, 2 errors"},
 		{"testdata/onos", "onos", "", nil, "3 frames, 3 reports, 0 errors"},
 		{"testdata/postcard-braine", "postcard-braine", "", nil, "4 frames, 4 reports, 0 errors"},

@@ -18,6 +18,7 @@ import (
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
@@ -116,7 +117,7 @@ packets, a host is off.`,
 		defer steer.Close()
 		admin, err := steer.serve(o.control, c.Flags().Changed("control"))
 		if err != nil {
-			return err
+			return demoListen(err, "control")
 		}
 		defer admin.Close()
 		cfg.Web.Control = admin.at()
@@ -126,7 +127,7 @@ packets, a host is off.`,
 			Network: networkOf(network.Graph(), nodeIDs(network)), Plans: []*pint.Plan{emulated.Plan},
 		}, emulatedMap(network, &emulated))
 		if err != nil {
-			return demoListen(err)
+			return demoListen(err, "listen")
 		}
 		col.steeredBy(steer.view)
 		col.AddWriter(suspectWriter{steer.Suspects})
@@ -151,14 +152,15 @@ packets, a host is off.`,
   all recovers.
 
   Try next, in another terminal:
-    bin/hopscope top
+    bin/hopscope top%s
+    bin/hopscope findings%s
     bin/hopscope control status%s
     bin/hopscope config print > hopscope.yaml
     bin/hopscope selftest
 
   Ctrl-C ends it with a summary.
 
-`, col.url(), o.seed, col.Addrs()[0], data, admin.flag())
+`, col.url(), o.seed, col.Addrs()[0], data, demoFlag(col.url()), demoFlag(col.url()), admin.flag())
 		steered := make(chan struct{})
 		go func() {
 			_ = steer.Loop.Run(ctx) // which ends with ctx
@@ -185,13 +187,21 @@ packets, a host is off.`,
 	return c
 }
 
-// demoListen adds advice to the error of a page's address that is taken.
-func demoListen(err error) error {
+// demoListen adds advice to the error of an address that is taken, which is that of a flag.
+func demoListen(err error, flag string) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "listen" {
-		return fmt.Errorf("%w; another address: hopscope demo --listen 127.0.0.1:0", err)
+		return fmt.Errorf("%w; another address: hopscope demo --%s 127.0.0.1:0", err, flag)
 	}
 	return err
+}
+
+// demoFlag is the flag with which a command asks the page of the demonstration. It is empty for the default page.
+func demoFlag(page string) string {
+	if page = ask.Address(page); page != "http://127.0.0.1:8080" {
+		return " --url " + page
+	}
+	return ""
 }
 
 // nodeIDs are the ids by which the switches of a network report, in the order of its graph.

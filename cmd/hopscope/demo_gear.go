@@ -25,14 +25,13 @@ var gearStories = map[string]string{
   no latencies and no use of interfaces.`,
 }
 
+// gearLooks are the commands that show most of it.
+var gearLooks = map[string]string{"sFlow": "top --interfaces", "IPFIX": "find et-0/0/1"}
+
 // plainStory is what happens in a network without telemetry.
 const plainStory = `a link loses one packet of twenty, another
   fails and flows go around it, a third delays packets, a host is off, and it all
-  recovers. Only probes show it: see Probes on the page.
-
-  Try next, in another terminal:
-    bin/hopscope top --probes
-    bin/hopscope findings`
+  recovers. Only probes show it: see Probes on the page.`
 
 // playable is a network of the demonstration whose switches send no INT.
 type playable struct {
@@ -41,6 +40,7 @@ type playable struct {
 	}
 	what      string // it is, and what it sends
 	story     string // what happens
+	look      string // a command that shows it
 	inventory string // the names of its nodes and hosts; "" where its devices send names
 }
 
@@ -51,13 +51,13 @@ func newPlayable(gear string, seed uint64) (*playable, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &playable{n, fmt.Sprintf("fat-tree of %d switches that send nothing, and %d STAMP sessions of agents, seed %d; counts of probes go", n.Graph().NumNodes(), n.Sessions(), seed), plainStory, n.Inventory()}, nil
+		return &playable{n, fmt.Sprintf("fat-tree of %d switches that send nothing, and %d STAMP sessions of agents, seed %d; counts of probes go", n.Graph().NumNodes(), n.Sessions(), seed), plainStory, "top --probes", n.Inventory()}, nil
 	}
 	n, err := scenario.NewGear(gear, seed)
 	if err != nil {
 		return nil, err
 	}
-	return &playable{n, fmt.Sprintf("six devices that send what %s sends, seed %d; %s goes", gear, seed, n.Sends()), gearStories[n.Sends()], ""}, nil
+	return &playable{n, fmt.Sprintf("six devices that send what %s sends, seed %d; %s goes", gear, seed, n.Sends()), gearStories[n.Sends()], gearLooks[n.Sends()], ""}, nil
 }
 
 // runPlayable is the demonstration of a network whose switches send no INT.
@@ -77,7 +77,7 @@ func runPlayable(c *cobra.Command, cfg *config, data, gear string, seed uint64, 
 	defer flushLog(log)
 	col, err := openLive(cfg, collector.Options{Log: log, Seed: seed, Hurry: signalsOf(c.Context()).hurry}, nil)
 	if err != nil {
-		return demoListen(err)
+		return demoListen(err, "listen")
 	}
 	signalsOf(c.Context()).markOrderly()
 	ctx, cancel := context.WithCancelCause(c.Context())
@@ -97,9 +97,13 @@ func runPlayable(c *cobra.Command, cfg *config, data, gear string, seed uint64, 
 
   Watch for about three minutes: %s
 
+  Try next, in another terminal:
+    bin/hopscope %s%s
+    bin/hopscope findings%[7]s
+
   Ctrl-C ends it with a summary.
 
-`, col.url(), s.what, col.Addrs()[0], cfg.Parquet.Config.Dir, s.story)
+`, col.url(), s.what, col.Addrs()[0], cfg.Parquet.Config.Dir, s.story, s.look, demoFlag(col.url()))
 	played := make(chan struct{})
 	go func() {
 		if err := s.network.Play(ctx, col.Addrs()[0], 1); err != nil {

@@ -170,6 +170,7 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"selftest x", "selftest --format xml", "selftest --config nowhere", "selftest --config bad.yaml", "selftest --config topology.yaml", "selftest --rate -1", "selftest --rate NaN", "selftest --rate 1e9",
 		"console x", "console --config nowhere", "console --config bad.yaml",
 		"consume x", "consume --config nowhere", "consume --config bad.yaml", "consume --format xml", "consume --from yesterday",
+		"top --from yesterday", "top --to 1h", "top --from 1h --to tomorrow", "top --from 1h --to 2h", "top --interfaces --from 1h", "flow 10.0.0.1 --filter 7",
 		"findings x", "findings --format xml", "findings --fail-on fatal", "findings --explain nonsense", "findings --explain drops --all", "findings --token-file nowhere", "findings --url nonsense", "findings --file text", "findings --file .",
 		"findings ack", "findings ack nonsense", "findings ack node 7", "findings ack drops --file text", "findings ack drops --file nowhere/x",
 		"findings accept", "findings accept nonsense", "findings accept drops", "findings accept high-latency --file text", "findings accept --by x", "findings accept --note x",

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"slices"
@@ -74,7 +76,7 @@ muted.`,
 			if err != nil || a.Format == "json" {
 				return err
 			}
-			return x.Write(c.OutOrStdout())
+			return x.Write(c.OutOrStdout(), a.URL, given(c, &a))
 		}
 		var least inference.Severity
 		failing := c.Flags().Changed("fail-on") // also with an empty severity, which is none
@@ -115,7 +117,11 @@ muted.`,
 			got.Ended = nil
 		}
 		if len(got.Open) == 0 {
-			fmt.Fprintf(w, "Nothing is wrong that hopscope knows of%s.\n", coverageText(c.Context(), &a))
+			coverage, problems := judgedOf(c.Context(), &a)
+			fmt.Fprintf(w, "Nothing is wrong that hopscope knows of%s.\n", coverage)
+			for _, p := range problems {
+				fmt.Fprintf(w, "Problem: %s\n", printable(p, false))
+			}
 		}
 		if len(got.Open)+len(got.Ended) == 0 {
 			return nil
@@ -129,17 +135,29 @@ muted.`,
 	return c
 }
 
-// coverageText returns how much of the last window was judged, behind a colon. It is empty where that is not known, such
-// as at a console.
-func coverageText(ctx context.Context, a *asker) string {
-	var status struct{ Judged struct{ Text string } }
+// judgedOf returns how much of the last window was judged, behind a colon, and the problems of the program itself, such as a
+// store that is away or a fleet without a consumer. The first is empty where it is not known, such as at a console.
+func judgedOf(ctx context.Context, a *asker) (coverage string, problems []string) {
+	var status struct {
+		Judged   struct{ Text string }
+		Settings []struct{ Name, Value string }
+		Kept     struct{ Exporters, Hops, Probed int }
+	}
 	if err := a.Into(ctx, "/api/status", &status); err != nil {
-		return ": how much was judged is not known (" + err.Error() + ")"
+		return ": how much was judged is not known (" + err.Error() + ")", nil
 	}
-	if status.Judged.Text == "" {
-		return ""
+	for _, s := range status.Settings {
+		if s.Name == "problem" {
+			problems = append(problems, s.Value)
+		}
 	}
-	return ": " + status.Judged.Text
+	switch {
+	case status.Judged.Text != "":
+		coverage = ": " + status.Judged.Text
+	case status.Kept.Exporters+status.Kept.Hops+status.Kept.Probed == 0:
+		coverage = ": no report came in the kept windows"
+	}
+	return coverage, problems
 }
 
 // failOnFindings returns an error if one of the open findings counts for a check (see [ask.Unattended]).
@@ -152,7 +170,10 @@ func failOnFindings(open []ask.Finding, least inference.Severity, rules *notify.
 }
 
 // rulesFlags are those of the commands that change the file of rules.
-type rulesFlags struct{ file, by, note string }
+type rulesFlags struct {
+	file, by, note string
+	isNew          bool // the file was not there before
+}
 
 func (r *rulesFlags) flags(c *cobra.Command) {
 	f := c.Flags()
@@ -164,11 +185,22 @@ func (r *rulesFlags) flags(c *cobra.Command) {
 
 // change changes the file, and leaves out what has ended long ago.
 func (r *rulesFlags) change(change func(*notify.Rules) error) error {
+	_, err := os.Stat(r.file)
+	r.isNew = errors.Is(err, fs.ErrNotExist)
 	return wrongInput(notify.Change(r.file, func(rules *notify.Rules) error {
 		now := time.Now()
 		rules.Drop(now, now.AddDate(-1, 0, 0))
 		return change(rules)
 	}))
+}
+
+// confirm prints what was done, with the file. A new file has no effect where the collector reads another one.
+func (r *rulesFlags) confirm(w io.Writer, done string) error {
+	_, err := fmt.Fprintf(w, "%s (%s)\n", done, r.file)
+	if err == nil && r.isNew {
+		_, err = fmt.Fprintf(w, "%s is a new file: it counts if it is alerts.file of the collector's settings, else name that one with --file\n", r.file)
+	}
+	return err
 }
 
 // askedFlags adds the flags of the page that has the ids of findings.
@@ -214,8 +246,7 @@ sent again.`,
 		}); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(c.OutOrStdout(), "acknowledged: %s (%s)\n", printable(alert, false), r.file)
-		return err
+		return r.confirm(c.OutOrStdout(), "acknowledged: "+printable(alert, false))
 	}
 	return c
 }
@@ -254,12 +285,13 @@ stand still, and silence of a hop. Others can be acknowledged or muted.`,
 		}); err != nil {
 			return err
 		}
-		for _, alert := range alerts {
-			if _, err := fmt.Fprintf(c.OutOrStdout(), "accepted as normal: %s (%s)\n", printable(alert, false), r.file); err != nil {
+		w := c.OutOrStdout()
+		for _, alert := range alerts[:len(alerts)-1] {
+			if _, err := fmt.Fprintf(w, "accepted as normal: %s (%s)\n", printable(alert, false), r.file); err != nil {
 				return err
 			}
 		}
-		return nil
+		return r.confirm(w, "accepted as normal: "+printable(alerts[len(alerts)-1], false))
 	}
 	return c
 }
@@ -338,8 +370,7 @@ all the same. Work that is done every night belongs into alerts.maintenance.`,
 		}); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(c.OutOrStdout(), "muted until %s: %s (%s)\n", cmp.Or(until, "unmute"), strings.TrimSpace(kind+" "+element), r.file)
-		return err
+		return r.confirm(c.OutOrStdout(), fmt.Sprintf("muted until %s: %s", cmp.Or(until, "unmute"), strings.TrimSpace(kind+" "+element)))
 	}
 	return c
 }

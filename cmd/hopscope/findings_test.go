@@ -59,10 +59,13 @@ func TestFindingsChangeRules(t *testing.T) {
 		}
 		return out
 	}
-	if out := must("accept", "00000000000000a1", "--url", server.URL, "--by", "ann"); out != "accepted as normal: high-latency node 7 ("+file+")\naccepted as normal: high-queue link 7–9 ("+file+")\n" {
+	if out := must("accept", "00000000000000a1", "--url", server.URL, "--by", "ann"); out != "accepted as normal: high-latency node 7 ("+file+")\naccepted as normal: high-queue link 7–9 ("+file+")\n"+
+		file+" is a new file: it counts if it is alerts.file of the collector's settings, else name that one with --file\n" {
 		t.Errorf("accept says %q", out)
 	}
-	must("accept", "low-utilization interface 3:1", "--by", "ann")
+	if out := must("accept", "low-utilization interface 3:1", "--by", "ann"); strings.Contains(out, "is a new file") {
+		t.Errorf("accept in a file that was there says %q", out)
+	}
 	if rules, err := notify.ReadRules(file); err != nil || len(rules.Accepted) != 3 || rules.Accepted[2].Alert != "low-utilization interface 3:1" || rules.Accepted[0].By != "ann" {
 		t.Errorf("accepted are %+v, %v", rules, err)
 	}
@@ -236,7 +239,7 @@ func TestExplain(t *testing.T) {
 		for _, want := range []string{
 			"Queue at node 5, port 3: 53.8 kB, usually empty\n", "interface 5:3 explains 1 high-latency\n", "critical, high-latency: Latency at node 5, port 3: 9 ms, usually 1 ms\n",
 			"\nWhat to do: look for what is sent there now", "  events.queue_floor_bytes  12345  ", "  events.false_a_day ", "usual values of this place are still being learnt",
-			"3 hops seen, 2 judged", ": hopscope top\n", "/docs/findings#high-queue\n",
+			"3 hops seen, 2 judged", ": hopscope top --url " + server.URL + "\n", server.URL + "/docs/findings#high-queue\n",
 		} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s: no %q in\n%s", id, want, out)

@@ -14,15 +14,28 @@ import (
 	"github.com/hopscope/hopscope/ingest/pcapfile"
 )
 
-// dialectLines returns a sentence for each sender whose frames its profile did not decode.
+// dialectLines returns a sentence for each sender whose frames its profile did not decode, with the flags that do.
 func dialectLines(list []guess.Finding) (lines []string) {
 	for i := range list {
 		if i == summary.MostDialects {
 			return append(lines, fmt.Sprintf("and %d more senders that cannot be read", len(list)-i))
 		}
-		lines = append(lines, list[i].String())
+		lines = append(lines, list[i].String()+readWith(&list[i]))
 	}
 	return lines
+}
+
+// readWith returns the flags of "hopscope decode" that read what f explains, as the end of its sentence. It is empty where
+// there are none.
+func readWith(f *guess.Finding) string {
+	if len(f.Profiles) == 0 || f.State == guess.Unknown || f.GRE != 0 || f.Port != 0 && f.Content == guess.PathContent {
+		return ""
+	}
+	flags := "--profile " + f.Profiles[0]
+	if f.Port != 0 {
+		flags += fmt.Sprintf(" --report-port %d", f.Port)
+	}
+	return "; here: " + flags
 }
 
 // mostLookedAt bounds how many frames of a capture are looked at before it is replayed.

@@ -151,7 +151,11 @@ func (f *Finding) String() string {
 	}
 	switch f.State {
 	case Unknown:
-		fmt.Fprintf(&b, " cannot be read by profile %s, and no other profile explains them", f.Profile)
+		them := "them"
+		if f.Unread == 1 {
+			them = "it"
+		}
+		fmt.Fprintf(&b, " cannot be read by profile %s, and no other profile explains %s", f.Profile, them)
 		if f.Most != "" {
 			fmt.Fprintf(&b, " all; %s explains %d of %d samples", f.Most, f.Explained, f.Samples)
 		}
@@ -202,7 +206,7 @@ func (f *Finding) String() string {
 		case f.Short:
 			b.WriteString(", but there is too little to adopt it")
 		}
-		if f.Port != 0 && f.Content != pathContent {
+		if f.Port != 0 && f.Content != PathContent {
 			fmt.Fprintf(&b, "; to choose it, make it the base of a dialect with report_ports: [%d]", f.Port)
 		}
 	}
@@ -218,8 +222,8 @@ func and(names []string) string {
 	return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
 }
 
-// pathContent is the content of probes whose port is no setting.
-const pathContent = "INT-path"
+// PathContent is the content of a [Finding] about probes whose port is no setting.
+const PathContent = "INT-path"
 
 // contentOf returns the content of a report, for display.
 func contentOf(r *decode.Report) string {
@@ -227,7 +231,7 @@ func contentOf(r *decode.Report) string {
 	case decode.PINT:
 		return "PINT digests"
 	case decode.INTPath:
-		return pathContent
+		return PathContent
 	case decode.INTProbe:
 		return "INT-Probe"
 	case decode.IOAM:

@@ -130,6 +130,9 @@ func (p *Printer) Summary(all bool) string {
 	if p.blind > 0 {
 		s += fmt.Sprintf(", and %d end before what they may have held", p.blind)
 	}
+	if !all && p.reports+p.blind == 0 && p.frames > 0 && len(p.foreign) == 0 && len(p.Watch.Findings()) == 0 {
+		s += "; none holds telemetry for this profile: --all prints the layers of each"
+	}
 	for _, link := range slices.Sorted(maps.Keys(p.foreign)) {
 		s += fmt.Sprintf("; %d of link type %d, which is not read", p.foreign[link], link)
 	}

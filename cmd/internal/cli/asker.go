@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -124,6 +126,9 @@ func (a *Asker) send(ctx context.Context, method, path string, text []byte) ([]b
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
+		if errors.As(err, new(*tls.CertificateVerificationError)) {
+			return nil, fmt.Errorf("the certificate of %s is not trusted: the environment variable SSL_CERT_FILE can name a file of authorities: %w", a.URL, err)
+		}
 		return nil, fmt.Errorf("no %s answers at %s (another one: --%s): %w", cmp.Or(a.Program, "collector"), a.URL, cmp.Or(a.Flag, "url"), err)
 	}
 	defer res.Body.Close()
@@ -131,6 +136,8 @@ func (a *Asker) send(ctx context.Context, method, path string, text []byte) ([]b
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read answer of %s: %w", a.URL, err)
+	case res.StatusCode == http.StatusUnauthorized && a.TokenFile != "":
+		return nil, fmt.Errorf("%s refuses the token of %s: it is wrong, expired or revoked", a.URL, a.TokenFile)
 	case res.StatusCode == http.StatusUnauthorized:
 		return nil, fmt.Errorf("%s wants a token: --token-file", a.URL)
 	case res.StatusCode != http.StatusOK:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestSeveralPaths holds how the paths of a sprayed flow are printed.
@@ -71,5 +72,31 @@ func TestInterfaces(t *testing.T) {
 		if s := speedCell(bps); s != want {
 			t.Errorf("%v bit/s are %q, want %q", bps, s, want)
 		}
+	}
+}
+
+// TestHopsOfRange writes an answer out of the history: its time and what it lacks come first.
+func TestHopsOfRange(t *testing.T) {
+	var h Hops
+	if err := json.Unmarshal([]byte(`{"sort":"latency_p99","total":1,"recent_windows":2,"hops":[{"node":"7","egress_if":"3","last_ms":1800000000000,"count":5,"latency_ns":{"p50":1000,"p90":1000,"p99":2000,"max":2000},"queue_bytes":{"p50":null,"p99":null,"max":null},"learning":false,"worst":2000}],
+		"range":{"from_ms":1799913600000,"to_ms":1800000000000,"resolution_ms":3600000,"merged":13,"columns":[13],"lacks":["the history begins later"]}}`), &h); err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	if err := h.Write(&got, "latency_p99", nil); err != nil {
+		t.Fatal(err)
+	}
+	day := func(ms int64) string { return time.UnixMilli(ms).Format(time.DateTime) }
+	lines := strings.Split(got.String(), "\n")
+	if want := day(1799913600000) + " to " + day(1800000000000) + ", from 13 windows of the history; the history begins later"; lines[0] != want {
+		t.Errorf("the first line is %q, want %q", lines[0], want)
+	}
+	if len(lines) != 4 || !strings.HasPrefix(lines[2], "7 ") || !strings.Contains(lines[2], day(1800000000000)) {
+		t.Errorf("the rows are\n%s", got.String())
+	}
+	got.Reset()
+	h.Hops = nil
+	if err := h.Write(&got, "latency_p99", nil); err != nil || got.String() != lines[0]+"\n" {
+		t.Errorf("without hops: %q, %v", got.String(), err)
 	}
 }

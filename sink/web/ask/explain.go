@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -132,7 +133,12 @@ func (x *Explanation) next() []Look {
 		list = append(list, Look{Text: "Cause: " + x.Cause.Headline, Command: "hopscope findings --explain " + x.Cause.ID, Page: "#finding=" + x.Cause.ID})
 	}
 	if f.Node != "" && f.Exporter == "" {
-		list = append(list, Look{Text: "Values of the hop", Command: "hopscope top", Page: "#hop=" + f.Node + "/" + f.EgressIf})
+		over := "node " + f.Node
+		if f.EgressIf != "" && f.EgressIf != "0" {
+			over += " interface " + f.EgressIf
+		}
+		list = append(list, Look{Text: "Values of the hop", Command: "hopscope top", Page: "#hop=" + f.Node + "/" + f.EgressIf},
+			Look{Text: "The busiest flows over it", Command: fmt.Sprintf("hopscope flow --filter %q", over), Page: "#flows=" + url.PathEscape(over)})
 	}
 	if f.Flow != "" {
 		list = append(list, Look{Text: "The flow with its path", Command: fmt.Sprintf("hopscope flow %q", f.Flow), Page: "#flows"})
@@ -148,8 +154,9 @@ func (x *Explanation) next() []Look {
 	return append(list, Look{Text: "The place on the map", Page: "#map"})
 }
 
-// Write writes the explanation for people.
-func (x *Explanation) Write(w io.Writer) error {
+// Write writes the explanation for people. Its commands ask the page at address with the given flags, and its addresses
+// are on that page.
+func (x *Explanation) Write(w io.Writer, address, flags string) error {
 	f := &x.Finding
 	show := names.Printable
 	fmt.Fprintf(w, "%s\n\n%s, %s, since %s", show(cmp.Or(f.Headline, f.Text)), show(f.Severity), show(f.Kind), time.UnixMilli(f.StartMS).Format(time.DateTime))
@@ -189,10 +196,14 @@ func (x *Explanation) Write(w io.Writer) error {
 	fmt.Fprint(w, "\nWhere to look next\n")
 	for _, l := range x.Next {
 		if l.Command != "" {
-			fmt.Fprintf(w, "  %s: %s\n", show(l.Text), show(l.Command))
+			fmt.Fprintf(w, "  %s: %s%s\n", show(l.Text), show(l.Command), flags)
 		}
 	}
-	_, err := fmt.Fprintf(w, "  The page of this kind: %s\n", show(x.Runbook))
+	runbook := x.Runbook
+	if strings.HasPrefix(runbook, "/") {
+		runbook = Address(address) + runbook
+	}
+	_, err := fmt.Fprintf(w, "  The page of this kind: %s\n", show(runbook))
 	return err
 }
 

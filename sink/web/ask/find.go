@@ -35,11 +35,7 @@ func (l *FoundList) Write(w io.Writer, page string) error {
 		_, err := fmt.Fprintf(w, "Nothing that the collector keeps or has a name for fits %q.\n", l.Query)
 		return err
 	}
-	if u, err := url.Parse(page); err == nil {
-		u.User = nil
-		page = u.String()
-	}
-	page = strings.TrimSuffix(page, "/") + "/"
+	page = Address(page) + "/"
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "kind\tname\tabout\tpage")
 	for i := range l.Groups {
@@ -56,4 +52,13 @@ func (l *FoundList) Write(w io.Writer, page string) error {
 		}
 	}
 	return t.Flush()
+}
+
+// Address is the address of a page without its user and without a slash at its end, for print.
+func Address(page string) string {
+	if u, err := url.Parse(page); err == nil {
+		u.User = nil
+		page = u.String()
+	}
+	return strings.TrimSuffix(page, "/")
 }

@@ -26,11 +26,23 @@ type Hops struct {
 		Learning bool
 		Worst    *float64
 	}
+	Range *Range // of an answer out of the history
 }
 
 // Write writes the hops as text, in the order of sort, with the names of nodes.
 func (h *Hops) Write(w io.Writer, sort string, called *names.Names) error {
-	if len(h.Hops) == 0 {
+	seen, of := "15:04:05", "windows"
+	switch {
+	case h.Range != nil:
+		seen, of = time.DateTime, "columns"
+		fmt.Fprintf(w, "%s to %s, from %d windows of the history", time.UnixMilli(h.Range.FromMS).Format(time.DateTime), time.UnixMilli(h.Range.ToMS).Format(time.DateTime), h.Range.Merged)
+		for _, s := range h.Range.Lacks {
+			fmt.Fprintf(w, "; %s", names.Printable(s))
+		}
+		if _, err := fmt.Fprintln(w); err != nil || len(h.Hops) == 0 {
+			return err
+		}
+	case len(h.Hops) == 0:
 		_, err := fmt.Fprintln(w, "No hop was reported yet.")
 		return err
 	}
@@ -39,10 +51,14 @@ func (h *Hops) Write(w io.Writer, sort string, called *names.Names) error {
 	if sort == "node" {
 		by = h.Sort
 	}
-	fmt.Fprintf(t, "node\tegress\tworst %s of %d windows\treports\tp50\tp90\tp99\tmax\tqueue p50\tqueue p99\tlast seen\tstate\n", strings.ReplaceAll(by, "_", " "), h.RecentWindows)
+	fmt.Fprintf(t, "node\tegress\tworst %s of %d %s\treports\tp50\tp90\tp99\tmax\tqueue p50\tqueue p99\tlast seen\tstate\n", strings.ReplaceAll(by, "_", " "), h.RecentWindows, of)
 	for _, x := range h.Hops {
+		last := "-"
+		if x.LastMS != 0 {
+			last = time.UnixMilli(x.LastMS).Format(seen)
+		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", called.HopNode(x.Node.HopKey), egressCell(called, x.Node, x.EgressIf), metricCell(by, x.Worst), plainCell(x.Count), nsCell(x.Latency.P50), nsCell(x.Latency.P90),
-			nsCell(x.Latency.P99), nsCell(x.Latency.Max), bytesCell(x.Queue.P50), bytesCell(x.Queue.P99), time.UnixMilli(x.LastMS).Format("15:04:05"), stateCell(x.Learning))
+			nsCell(x.Latency.P99), nsCell(x.Latency.Max), bytesCell(x.Queue.P50), bytesCell(x.Queue.P99), last, stateCell(x.Learning))
 	}
 	return t.Flush()
 }
