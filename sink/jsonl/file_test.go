@@ -16,9 +16,10 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// testConfig writes to series.jsonl in a directory of its own, which New has to make.
+// testConfig writes to series.jsonl in a directory of its own, which New has to make. No new file begins at midnight.
 func testConfig(t *testing.T) Config {
 	c := DefaultConfig()
+	c.RotateInterval = 0
 	c.Path = filepath.Join(t.TempDir(), "out", "series.jsonl")
 	return c
 }
@@ -110,7 +111,7 @@ func TestFile(t *testing.T) {
 
 func TestRotationBySize(t *testing.T) {
 	c := testConfig(t)
-	c.RotateInterval, c.KeepFiles = 0, 2
+	c.KeepFiles = 2
 	c.RotateBytes = int64(len(lines(1, 2)))
 	w := mustNew(t, c)
 	at := time.Date(2026, 11, 22, 1, 0, 0, 123456, time.UTC)
@@ -136,7 +137,7 @@ func TestRotationBySize(t *testing.T) {
 // Ten times as many files as are kept come, over two runs: each line that was removed is counted.
 func TestRemoved(t *testing.T) {
 	c := testConfig(t)
-	c.RotateInterval, c.KeepFiles, c.RotateBytes = 0, 4, 1
+	c.KeepFiles, c.RotateBytes = 4, 1
 	removed := uint64(0)
 	for run := range 2 {
 		w := mustNew(t, c)
