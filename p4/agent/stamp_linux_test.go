@@ -19,6 +19,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/p4/stamp"
 )
@@ -309,12 +310,7 @@ func TestSTAMPNamespaces(t *testing.T) {
 // TestSTAMPSilence is an absent reflector: the status reports it, with the reason, and the agent continues.
 func TestSTAMPSilence(t *testing.T) {
 	cfg, _ := stampConfig(t, "near")
-	gone, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.STAMP.Sessions, cfg.STAMP.Timeout = []STAMPSession{{To: gone.LocalAddr().String(), Name: "gone"}}, 50*time.Millisecond
-	gone.Close()
+	cfg.STAMP.Sessions, cfg.STAMP.Timeout = []STAMPSession{{To: testkit.FreeAddr(t), Name: "gone"}}, 50*time.Millisecond
 	a := openAgent(t, cfg)
 	runAgent(t, a)
 	wait(t, "word of the silence", func() bool {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/probe"
 )
 
@@ -22,12 +23,8 @@ func TestThirdOfCollectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer second.Close()
-	gone, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.Collectors = append(cfg.Collectors, gone.LocalAddr().String(), second.LocalAddr().String())
-	gone.Close() // its port answers that nothing is there
+	gone := testkit.FreeAddr(t) // its port answers that nothing is there
+	cfg.Collectors = append(cfg.Collectors, gone, second.LocalAddr().String())
 	startFabric(t, probe.INT21, nil)
 	var logged logLines
 	a, err := Open(cfg, logged.logger())
@@ -72,8 +69,9 @@ func TestThirdOfCollectors(t *testing.T) {
 			t.Errorf("collector %d has reports about %v", k, probes)
 		}
 		for port, n := range probes {
-			if rounds := int(s.Sent) / len(p.Probes); n < rounds/2 {
-				t.Errorf("collector %d has %d reports about the probe of port %d, of %d rounds", k, n, port, rounds)
+			// A busy machine may have sent more rounds than have come back.
+			if rounds := int(s.Received) / len(p.Probes); n < rounds/2 {
+				t.Errorf("collector %d has %d reports about the probe of port %d, of %d rounds that came back", k, n, port, rounds)
 			}
 		}
 	}
