@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // health says what a page says, and fails when it is not ready.
@@ -24,9 +26,7 @@ func TestHealth(t *testing.T) {
 		}
 	}))
 	defer page.Close()
-	gone := httptest.NewServer(http.NotFoundHandler())
-	none := gone.URL
-	gone.Close()
+	none := "http://" + testkit.FreeAddr(t)
 	for _, tt := range []struct {
 		name   string
 		ready  bool
