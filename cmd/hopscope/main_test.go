@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -180,45 +181,56 @@ func TestCollect(t *testing.T) {
 	}
 }
 
+// runDemo runs a demo for a moment and returns its hints. Moments become longer until the demo has
+// reports of all of these formats: a busy machine lets it do little in a short one.
+func runDemo(t *testing.T, args []string, formats ...string) string {
+	t.Helper()
+	for length := 2500 * time.Millisecond; ; length *= 4 {
+		c := program(append([]string{"demo", "--listen", "127.0.0.1:0", "--format", "json", "--duration", length.String()}, args...)...)
+		var out, diag bytes.Buffer
+		c.Stdout, c.Stderr = &out, &diag
+		if err := c.Run(); err != nil {
+			t.Fatalf("%v\n%s", err, diag.String())
+		}
+		var s collector.Summary
+		if err := json.Unmarshal(out.Bytes(), &s); err != nil {
+			t.Fatalf("summary %s: %v", out.String(), err)
+		}
+		missing := slices.ContainsFunc(formats, func(name string) bool { return s.ByFormat[name] == 0 })
+		if missing && length > testkit.Patience/10 {
+			t.Errorf("a demo of %v has no reports of one of %q: %v", length, formats, s.ByFormat)
+			missing = false
+		}
+		if s.Malformed != 0 || s.Ledger.Unsettled != 0 {
+			t.Errorf("summary %+v", s)
+		}
+		if !missing {
+			return diag.String()
+		}
+	}
+}
+
 // TestDemo runs the demo for a moment and wants its address, its hints, a summary, and files in a folder that it makes.
 func TestDemo(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "new", "data")
-	c := program("demo", "--listen", "127.0.0.1:0", "--duration", "2500ms", "--format", "json", "--data", data)
-	var out, hints bytes.Buffer
-	c.Stdout, c.Stderr = &out, &hints
-	if err := c.Run(); err != nil {
-		t.Fatalf("%v\n%s", err, hints.String())
-	}
+	hints := runDemo(t, []string{"--data", data}, "telemetry-report 2.0", "int-path")
 	for _, want := range []string{"http://127.0.0.1:", "Try next", "Ctrl-C"} {
-		if !strings.Contains(hints.String(), want) {
-			t.Errorf("no %q in\n%s", want, hints.String())
+		if !strings.Contains(hints, want) {
+			t.Errorf("no %q in\n%s", want, hints)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(data, "parquet")); err != nil {
 		t.Error(err)
 	}
-	var s collector.Summary
-	if err := json.Unmarshal(out.Bytes(), &s); err != nil || s.ByFormat["telemetry-report 2.0"] == 0 || s.ByFormat["int-path"] == 0 || s.Malformed != 0 || s.Ledger.Unsettled != 0 {
-		t.Errorf("summary %+v, %v", s, err)
-	}
 }
 
 // TestPlainDemo is TestDemo of a network without telemetry.
 func TestPlainDemo(t *testing.T) {
-	c := program("demo", "--plain", "--listen", "127.0.0.1:0", "--duration", "2500ms", "--format", "json")
-	var out, hints bytes.Buffer
-	c.Stdout, c.Stderr = &out, &hints
-	if err := c.Run(); err != nil {
-		t.Fatalf("%v\n%s", err, hints.String())
-	}
+	hints := runDemo(t, []string{"--plain"}, "telemetry-report 2.0")
 	for _, want := range []string{"http://127.0.0.1:", "20 switches that send nothing, and 224 STAMP sessions", "top --probes", "Ctrl-C"} {
-		if !strings.Contains(hints.String(), want) {
-			t.Errorf("no %q in\n%s", want, hints.String())
+		if !strings.Contains(hints, want) {
+			t.Errorf("no %q in\n%s", want, hints)
 		}
-	}
-	var s collector.Summary
-	if err := json.Unmarshal(out.Bytes(), &s); err != nil || s.ByFormat["telemetry-report 2.0"] == 0 || s.Malformed != 0 || s.Ledger.Unsettled != 0 {
-		t.Errorf("summary %+v, %v", s, err)
 	}
 }
 
