@@ -101,7 +101,7 @@ func TestAnswer(t *testing.T) {
 	} {
 		t.Run(x.how, func(t *testing.T) {
 			t.Setenv("HOPSCOPE_FOREIGN", x.how)
-			p, err := NewProgram(os.Args[0]+" -x", time.Minute)
+			p, err := NewProgram(os.Args[0]+" -x", testkit.Patience)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +135,7 @@ func TestAnswer(t *testing.T) {
 // Answers that are none say what is wrong, in one line without anything that moves a terminal's cursor but what the
 // screen takes out.
 func TestAsk(t *testing.T) {
-	p, err := NewProgram(os.Args[0], time.Minute)
+	p, err := NewProgram(os.Args[0], testkit.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestChildren(t *testing.T) {
 		return // it has no groups of processes
 	}
 	t.Setenv("HOPSCOPE_FOREIGN", "parent")
-	p, err := NewProgram(os.Args[0], time.Minute)
+	p, err := NewProgram(os.Args[0], testkit.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestMemory(t *testing.T) {
 		return // nothing bounds it
 	}
 	t.Setenv("HOPSCOPE_FOREIGN", "hoard")
-	p, err := NewProgram(os.Args[0], time.Minute)
+	p, err := NewProgram(os.Args[0], testkit.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}

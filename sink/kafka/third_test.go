@@ -135,7 +135,7 @@ func TestThirdOfPartitions(t *testing.T) {
 	for _, x := range []struct {
 		hangs   bool
 		timeout time.Duration
-	}{{false, 10 * time.Second}, {true, 200 * time.Millisecond}, {true, 10 * time.Minute}} { // the last one is longer than any test waits
+	}{{false, testkit.Patience}, {true, 200 * time.Millisecond}, {true, 10 * time.Minute}} { // the last one is longer than any test waits
 		hangs := x.hangs
 		t.Run(fmt.Sprintf("hangs=%t for %v", hangs, x.timeout), func(t *testing.T) {
 			c := of(b)
