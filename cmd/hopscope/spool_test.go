@@ -85,7 +85,7 @@ type resent struct{ Stored, Refused, Left uint64 }
 // store still refuses, and everything once it does not.
 func TestSpoolCommand(t *testing.T) {
 	t.Parallel()
-	server := newChoosy(t, "hop")
+	server := newChoosy(t, "exporter") // which every window has, so that the store is not taken for mended in between
 	settings := settingsFile(t, fmt.Sprintf("window: 300ms\ninflux: {enabled: true, url: %q, spool: {dir: spool/influx}}\n", server.URL)+live)
 	dir := filepath.Join(filepath.Dir(settings), "spool", "influx")
 	inside := func(args ...string) (stdout, stderr string, status int) {
@@ -98,7 +98,7 @@ func TestSpoolCommand(t *testing.T) {
 	}
 	c.send(between(readCapture(t, frozen("faults.pcap.gz")), 0, 3*time.Second))
 	c.until("refused points", func() bool {
-		return c.metric(`hopscope_sink_series_points_total{outcome="refused",series="hop",sink="influx"}`) > 0
+		return c.metric(`hopscope_sink_series_points_total{outcome="refused",series="exporter",sink="influx"}`) > 0
 	})
 	if status, body := c.get("/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "field type conflict") || !strings.Contains(body, "hopscope spool list spool/influx/refused") {
 		t.Errorf("/readyz: %d %s", status, body)
@@ -114,13 +114,13 @@ func TestSpoolCommand(t *testing.T) {
 		t.Fatalf("list: %v, %d, %s", err, status, out)
 	}
 	e := entries[0]
-	if e.Sink != "influx" || e.Points == 0 || e.Series["hop"] != e.Points || !strings.Contains(e.Target, server.URL) || !strings.Contains(e.Reasons[0], "field type conflict") {
+	if e.Sink != "influx" || e.Points == 0 || e.Series["exporter"] != e.Points || !strings.Contains(e.Target, server.URL) || !strings.Contains(e.Reasons[0], "field type conflict") {
 		t.Errorf("%+v", e)
 	}
-	if out, _, _ := inside("list", "--dir", filepath.Join(dir, "refused")); !regexp.MustCompile(`(?m)^` + e.Name + `  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d  influx  \d+ +hop \d+ +influx: 422 `).MatchString(out) {
+	if out, _, _ := inside("list", "--dir", filepath.Join(dir, "refused")); !regexp.MustCompile(`(?m)^` + e.Name + `  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d  influx  \d+ +exporter \d+ +influx: 422 `).MatchString(out) {
 		t.Errorf("list: %s", out)
 	}
-	if out, _, status := inside("show", "--config", settings, e.Name); status != 0 || strings.Count(out, "\nhop,") != int(e.Points) || !strings.Contains(out, "refused by influx, "+server.URL) {
+	if out, _, status := inside("show", "--config", settings, e.Name); status != 0 || strings.Count(out, "\nexporter,") != int(e.Points) || !strings.Contains(out, "refused by influx, "+server.URL) {
 		t.Errorf("show: %d, %s", status, out)
 	}
 
@@ -128,7 +128,7 @@ func TestSpoolCommand(t *testing.T) {
 	if want := fmt.Sprintf("influx: 0 points stored, %d refused again, 0 not tried\n", e.Points); status != 1 || out != want || !strings.Contains(stderr, "still refused") {
 		t.Errorf("resend: %d, %q, %q", status, out, stderr)
 	}
-	if out, _, status := inside("show", "--config", settings, e.Name); status != 0 || strings.Count(out, "\nhop,") != int(e.Points) {
+	if out, _, status := inside("show", "--config", settings, e.Name); status != 0 || strings.Count(out, "\nexporter,") != int(e.Points) {
 		t.Errorf("show after a resend that was refused: %d, %s", status, out)
 	}
 	server.accept()
@@ -157,11 +157,11 @@ func TestSpoolCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := summary.Ledger.Points
-	if hop := p.Series["hop"]; hop.Refused != results[0].Stored || hop.Made != uint64(server.of("hop")) || p.Made != p.Stored+p.Refused || summary.Ledger.Unsettled != 0 {
-		t.Errorf("the store has %d points of hops: %+v", server.of("hop"), summary)
+	if x := p.Series["exporter"]; x.Refused != results[0].Stored || x.Made != uint64(server.of("exporter")) || p.Made != p.Stored+p.Refused || summary.Ledger.Unsettled != 0 {
+		t.Errorf("the store has %d points of exporters: %+v", server.of("exporter"), summary)
 	}
 	for line, n := range server.stored {
-		if strings.HasPrefix(line, "hop,") && n != 1 {
+		if strings.HasPrefix(line, "exporter,") && n != 1 {
 			t.Errorf("stored %d times: %s", n, line)
 		}
 	}
