@@ -154,6 +154,7 @@ func TestJudge(t *testing.T) {
 		{Seed: 9915, Scenario: "benign-ids"},
 		{Seed: 9922, Scenario: "benign-nat-all"},
 		{Seed: 9915, Scenario: "host-port-two"},
+		{Seed: 9945, Scenario: "benign-sink-samples-flows"},
 	} {
 		x.Seeds, x.Half = 1, "all"
 		r, err := Judge(t.Context(), x)

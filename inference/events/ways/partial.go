@@ -123,6 +123,11 @@ func (x *Silent) basisOf(c *loss.Culprit, all []loss.Culprit, window []witness) 
 	for n, v := range nodes {
 		partial[n] = needed(v.others) || x.openBehind(n)
 	}
+	for i, f := range x.sampleFlows { // ends in front, too, can stand for last switches that all report the same part
+		if len(f.path) > 0 && k.explains(x.keys[i], f.path) && x.openAhead(x.keys[i], f.path) {
+			partial[f.last()] = true
+		}
+	}
 	var whole, part compared
 	for i := range x.samples {
 		if f := x.sampleFlows[i]; k.explains(x.keys[i], f.path) {
@@ -183,6 +188,13 @@ func (x *Silent) openBehind(node uint32) bool {
 	return slices.ContainsFunc(x.culprits.List, func(s *subject.Entry[culprit, vanished]) bool {
 		e := s.Key.end
 		return e.node == node && (e.scope == portEnd || e.scope == hostEnd || e.scope == lastEnd)
+	})
+}
+
+// openAhead reports whether an end in front of the first switch of a way has an open finding.
+func (x *Silent) openAhead(flow decode.FlowKey, path []inference.HopKey) bool {
+	return slices.ContainsFunc(endsOf(flow, path), func(e end) bool {
+		return (e.scope == firstEnd || e.scope == sentEnd) && x.culprits.Index[culprit{end: e}] != nil
 	})
 }
 
