@@ -182,8 +182,8 @@ func TestJudge(t *testing.T) {
 
 // Bounds of TestJudge by night.
 const (
-	leastNamed   = .8
-	mostCritical = 5.0 // in 1000 element-hours
+	leastNamed   = .93
+	mostCritical = 2.0 // in 1000 element-hours
 )
 
 func TestParseSaysWhatToDo(t *testing.T) {
