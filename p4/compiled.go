@@ -8,7 +8,7 @@ import (
 //go:embed bmv2/*.json bmv2/*.p4info.txtpb
 var compiledFiles embed.FS
 
-// Programs are the names of the programs.
+// Programs are the names of the compiled programs.
 var Programs = []string{"srint", "intmd", "pint"}
 
 // Compiled returns the description of a program for a controller, and the file that BMv2 loads.
@@ -29,6 +29,8 @@ func TableOrder(program string) []string {
 	switch program {
 	case "intmd":
 		return []string{"egress.envelope.collector", "ingress.drops", "egress.queues", "egress.egress_port", "ingress.watch"}
+	case "into":
+		return append(TableOrder("intmd"), AssignedName)
 	case "pint":
 		return []string{"egress.envelope.collector", "egress.egress_port", "egress.plan", "ingress.watch"}
 	}

@@ -17,6 +17,13 @@ const bit<2> OF_SINK = 1;
 const bit<2> OF_DROP = 2;
 const bit<2> OF_QUEUE = 3;
 
+// What a node adds nothing to: a domain that it does not know. into.p4 knows one more, of packets that are assigned to it.
+#ifdef INTO
+#define FOREIGN(hdr) (hdr.int_md.domain != 0 && !fant && !(hdr.int_md.domain == INTO_DOMAIN && mine == 1))
+#else
+#define FOREIGN(hdr) (hdr.int_md.domain != 0 && !fant)
+#endif
+
 #include "include/report.p4"
 
 struct headers_t {
@@ -412,6 +419,41 @@ control egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
         hdr.stack.setValid();
     }
 
+#ifdef INTO
+    bit<1> mine = 0;     // this interface adds its values to the packet
+    bit<1> extracts = 0; // and takes INT out, as the last one assigned to the flow
+    bit<32> into_session = 0;
+    bit<8> into_collector = 0;
+
+    // The packet's flow carries the values of this interface. A packet without INT gets it here, with this bitmap.
+    action carry(bit<16> bitmap) {
+        mine = 1;
+        meta.bitmap = bitmap;
+    }
+
+    action extract(bit<16> bitmap, bit<32> clone_session, bit<8> collector) {
+        mine = 1;
+        extracts = 1;
+        meta.bitmap = bitmap;
+        into_session = clone_session;
+        into_collector = collector;
+    }
+
+    table assigned {
+        key = {
+            meta.src: exact;
+            meta.dst: exact;
+            meta.proto: exact;
+            meta.src_port: exact;
+            meta.dst_port: exact;
+            sm.egress_port: exact;
+        }
+        actions = { carry; extract; NoAction; }
+        default_action = NoAction();
+        size = 4096;
+    }
+#endif
+
     Envelope() envelope;
 
     apply {
@@ -471,6 +513,24 @@ control egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
                 gone = (bit<32>)(~checksum);
                 came_with = 1;
             }
+#ifdef INTO
+            // A packet that carries INT of another kind, or is about to, is left to that. So is what was not read whole.
+            if (meta.source == 0 && (hdr.udp.isValid() || hdr.tcp.isValid()) && hdr.shim.isValid() == has_int &&
+                (!hdr.shim.isValid() || hdr.int_md.domain == INTO_DOMAIN)) {
+                assigned.apply();
+            }
+            if (mine == 1 && came_with == 0) {
+                meta.source = 1;
+                meta.domain = INTO_DOMAIN;
+                meta.hops = 255;
+                meta.by_port = 0;
+            }
+            if (extracts == 1) {
+                sink = 1;
+                session = into_session;
+                meta.collector = into_collector;
+            }
+#endif
             if (meta.source == 1 && ip_len + 16 <= room) {
                 insert();
                 grown = 16;
@@ -499,7 +559,7 @@ control egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
                 bit<16> bytes = (bit<16>)words << 2;
                 if (sink == 1) {
                     clear_block(); // the report's header has it
-                } else if (words == 0 || words != hdr.int_md.hop_words || (hdr.int_md.domain != 0 && !fant)) {
+                } else if (words == 0 || words != hdr.int_md.hop_words || FOREIGN(hdr)) {
                     clear_block(); // not what this node would add: nobody could divide the stack
                 } else if (hdr.int_md.hops_left == 0) {
                     clear_block();
@@ -522,6 +582,11 @@ control egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
             if (has_int && hdr.shim.isValid() && hdr.int_md.isValid() && hdr.stack.isValid() && sink == 1) {
                 meta.about = OF_SINK;
                 meta.asked = hdr.int_md.bitmap & 0x7f80; // all but node id, which every report has, and what is reserved
+#ifdef INTO
+                if (hdr.int_md.domain == INTO_DOMAIN && mine == 0) {
+                    meta.asked = 0; // INT that no assigned interface took out: the values of this one are not in it
+                }
+#endif
                 if (session != 0) {
                     clone_preserving_field_list(CloneType.E2E, session, REPORT_FIELDS);
                 }
@@ -633,6 +698,11 @@ control egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
             } else if (meta.about == OF_QUEUE) {
                 hdr.report.transit = hdr.report.tracked;
             }
+#ifdef INTO
+            if (has_int && hdr.int_md.isValid() && hdr.int_md.domain == INTO_DOMAIN) {
+                hdr.report.transit = 1; // it has some interfaces of the way, and is no path
+            }
+#endif
             FILL_BLOCK(hdr, report_, hop, meta.asked, report_words, sum)
             envelope.apply(hdr, hop.node, meta.hardware, meta.collector, meta.size, report_words);
             if (!hdr.report_ethernet.isValid()) {

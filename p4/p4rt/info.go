@@ -9,6 +9,7 @@ import (
 
 	configpb "github.com/p4lang/p4runtime/go/p4/config/v1"
 	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/hopscope/hopscope/p4"
 )
@@ -71,9 +72,22 @@ func parseInfo(text []byte) (*Info, error) {
 // NewInfo makes a p4info for a program that was never compiled, such as an emulated one.
 func NewInfo(tables []p4.Table) (*Info, error) {
 	p := &configpb.P4Info{PkgInfo: &configpb.PkgInfo{Name: "emulated"}}
+	describe(p, tables)
+	return compile(p)
+}
+
+// with returns the description of a program that has tables more.
+func (x *Info) with(tables ...p4.Table) (*Info, error) {
+	p := proto.CloneOf(x.proto)
+	describe(p, tables)
+	return compile(p)
+}
+
+// describe appends tables to a p4info, with their actions.
+func describe(p *configpb.P4Info, tables []p4.Table) {
 	for i := range tables {
 		t := &tables[i]
-		made := &configpb.Table{Preamble: &configpb.Preamble{Id: 0x02000001 + uint32(i), Name: t.Name}, Size: int64(t.Size)}
+		made := &configpb.Table{Preamble: &configpb.Preamble{Id: 0x02000001 + uint32(len(p.Tables)), Name: t.Name}, Size: int64(t.Size)}
 		for k, f := range t.Key {
 			kind := [...]configpb.MatchField_MatchType{configpb.MatchField_EXACT, configpb.MatchField_LPM, configpb.MatchField_TERNARY, configpb.MatchField_RANGE}[f.Kind]
 			made.MatchFields = append(made.MatchFields, &configpb.MatchField{Id: uint32(k + 1), Name: f.Name, Bitwidth: int32(f.Bits),
@@ -89,7 +103,6 @@ func NewInfo(tables []p4.Table) (*Info, error) {
 		}
 		p.Tables = append(p.Tables, made)
 	}
-	return compile(p)
 }
 
 // ordered returns an Info with another order of writing tables. Unnamed tables come first, in any order, then the named

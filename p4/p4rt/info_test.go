@@ -3,6 +3,7 @@ package p4rt
 import (
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,7 +45,7 @@ func TestTwins(t *testing.T) {
 		}
 		return byName
 	}
-	for _, name := range p4.Programs {
+	for _, name := range append(slices.Clone(p4.Programs), "into") {
 		s, err := program.New(name)
 		if err != nil {
 			t.Fatal(err)

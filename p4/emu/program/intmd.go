@@ -5,12 +5,13 @@ import "github.com/hopscope/hopscope/p4"
 // intmd is p4/intmd.p4: INT-MD 2.1, source, transit and sink node. It keeps when the queue of a port was reported last.
 type intmd struct {
 	reported map[uint16]uint64
+	into     bool // it is p4/into.p4
 }
 
-func (*intmd) tables() []p4.Table {
+func (c *intmd) tables() []p4.Table {
 	port := func(name string) []p4.Field { return []p4.Field{field(name, 9, p4.Exact)} }
 	none := act("NoAction")
-	return append(forwardTables(), collectorTable,
+	list := append(forwardTables(), collectorTable,
 		p4.Table{Name: "ingress.ingress_port", Key: port("ingress"), Actions: []p4.Action{act("host", 6, 1), act("fabric", 6)}, Size: 512},
 		p4.Table{Name: "ingress.watch", Key: flowKey(), Actions: []p4.Action{act("track", 32, 16, 16, 8, 1), none}, Size: 1024},
 		p4.Table{Name: "ingress.acl", Key: flowKey(), Actions: []p4.Action{act("deny"), none}, Size: 1024},
@@ -19,6 +20,10 @@ func (*intmd) tables() []p4.Table {
 		p4.Table{Name: "egress.egress_port", Key: port("egress"), Actions: []p4.Action{act("to_fabric", 16), act("to_host", 16, 32, 8)}, Size: 512},
 		p4.Table{Name: "egress.queues", Key: port("egress"), Actions: []p4.Action{act("watch_queue", 19, 48, 32, 8, 16), none}, Size: 512},
 	)
+	if c.into {
+		list = append(list, p4.AssignedTable())
+	}
+	return list
 }
 
 func (*intmd) defaults() []p4.Entry {

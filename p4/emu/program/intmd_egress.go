@@ -1,5 +1,7 @@
 package program
 
+import "github.com/hopscope/hopscope/p4"
+
 // leaving is a packet's way through the egress.
 type leaving struct {
 	*intmd
@@ -17,6 +19,7 @@ type leaving struct {
 	removed, added uint64 // sums of words that leave the packet, and of those that come
 	grown          uint16
 	hadINT         bool
+	mine           bool // the interface is assigned to the flow
 	complement     bool // the block has one
 }
 
@@ -48,6 +51,15 @@ func (e *leaving) run(port uint16, track *instructions) {
 	if e.hadINT = p.hasINT(); e.hadINT {
 		e.removed = sum(p.shim, p.head)
 	}
+	if e.into && track == nil {
+		action, a := e.assignment(port)
+		if e.mine = action != ""; e.mine && !e.hadINT {
+			track = &instructions{bitmap: uint16(a[0].Uint64()), domain: p4.AssignedDomain, hops: 255}
+		}
+		if action == p4.ExtractAction {
+			sink, session, m.collector = true, uint32(a[1].Uint64()), uint8(a[2].Uint64())
+		}
+	}
 	if track != nil && ipLen+16 <= e.room {
 		e.insert(track)
 	}
@@ -60,7 +72,9 @@ func (e *leaving) run(port uint16, track *instructions) {
 	m.congested = watched && uint64(m.depth) >= q[0].Uint64()
 	switch {
 	case p.hasINT() && sink:
-		m.about, m.asked = ofSink, get(p.head, 4)&0x7f80
+		if m.about = ofSink; e.mine || !e.orchestrated(p) {
+			m.asked = get(p.head, 4) & 0x7f80
+		}
 		e.cloned, e.session = session != 0, session
 		e.removeINT()
 	case m.congested && !e.probe && e.turn(port, q[1].Uint64()):
@@ -74,6 +88,24 @@ func (e *leaving) run(port uint16, track *instructions) {
 		e.added += sum(p.shim, p.head)
 	}
 	p.settle(e.removed, e.added, e.grown, e.complement)
+}
+
+// assignment returns the action of p4/into.p4's table assigned for a packet at a port, "" for none. A packet with INT of
+// another kind has none, nor one whose INT was not read whole.
+func (e *leaving) assignment(port uint16) (action string, params []p4.Value) {
+	p := e.p
+	if p.udp == nil && p.tcp == nil || p.shim != nil && !e.orchestrated(p) {
+		return "", nil
+	}
+	if action, params = e.s.find(p4.AssignedName, append(p.key(), num(uint64(port)))...); action == "NoAction" {
+		return "", nil
+	}
+	return action, params
+}
+
+// orchestrated reports whether a packet carries INT of p4/into.p4.
+func (c *intmd) orchestrated(p *inside) bool {
+	return c.into && p.hasINT() && get(p.head, 6) == p4.AssignedDomain
 }
 
 // turn reports whether the queue of a port is due for a report.
@@ -125,7 +157,7 @@ func (e *leaving) push(ipLen uint16, sink bool) {
 	bytes := uint16(words) << 2
 	switch {
 	case sink: // the report's header has it
-	case words == 0 || words != p.head.words() || domain != 0 && domain != fantID: // no sink node could divide the stack
+	case words == 0 || words != p.head.words() || domain != 0 && domain != fantID && !(e.mine && e.orchestrated(p)): // no sink node could divide the stack
 	case p.head[3] == 0:
 		p.head[0] |= exceeded
 	case ipLen+e.grown+bytes > e.room || int(p.shim[1])+int(words) > 255:
@@ -217,6 +249,9 @@ func (c *intmd) clone(s *Switch, p *inside, restored bool, to uint16, m *cloneMe
 	}
 	if p.hasINT() {
 		r.flags |= flagTracked
+	}
+	if c.orchestrated(p) {
+		r.flags |= flagTransit // it has some interfaces of the way, and is no path
 	}
 	switch m.about {
 	case ofDrop:

@@ -63,7 +63,7 @@ type code interface {
 	process(s *Switch, in Frame) error
 }
 
-// New makes a switch that runs srint, intmd or pint, with empty tables.
+// New makes a switch that runs srint, intmd, into or pint, with empty tables.
 func New(program string) (*Switch, error) {
 	s := &Switch{schema: map[string]*p4.Table{}, mirrors: map[uint32]uint16{}, sequence: map[uint32]uint32{}}
 	switch program {
@@ -71,10 +71,12 @@ func New(program string) (*Switch, error) {
 		s.program = srint{}
 	case "intmd":
 		s.program = &intmd{reported: map[uint16]uint64{}}
+	case "into":
+		s.program = &intmd{reported: map[uint16]uint64{}, into: true}
 	case "pint":
 		s.program = newPINT()
 	default:
-		return nil, fmt.Errorf("program %q: there are srint, intmd and pint", program)
+		return nil, fmt.Errorf("program %q: there are srint, intmd, into and pint", program)
 	}
 	list := s.program.tables()
 	for i := range list {
