@@ -115,10 +115,17 @@ func checkControlFiles(cfg *controlConfig) error {
 }
 
 // writeControlled writes what there is to steer.
-func writeControlled(w io.Writer, cfg *controlConfig, x *steer.Network) error {
+func writeControlled(w io.Writer, cfg *controlConfig, x *steer.Network) (err error) {
 	covered, links := x.Config.Links.Covered()
 	basic, detailed := x.Config.Sent.HopBytes()
-	_, err := fmt.Fprintf(w, "no problems; network %s\n%d probes of %d agents pass %d of %d directions of links; a hop adds %d bytes, or %d in detail\n%d switches hold entries; a cycle of %v\n",
+	if interfaces, flows, ok := x.Assigned(); ok {
+		defer func() {
+			if err == nil {
+				_, err = fmt.Fprintf(w, "%d interfaces are assigned to %d flows in %s\n", interfaces, flows, cfg.Orchestrate.File)
+			}
+		}()
+	}
+	_, err = fmt.Fprintf(w, "no problems; network %s\n%d probes of %d agents pass %d of %d directions of links; a hop adds %d bytes, or %d in detail\n%d switches hold entries; a cycle of %v\n",
 		x.Control.Name, len(x.Control.Probes), len(x.Control.Agents), covered, links, basic, detailed, len(x.Control.Switches), cfg.Loop.Cycle)
 	return err
 }

@@ -18,19 +18,20 @@ import (
 
 // controlConfig holds all settings of a control of probes. It has a separate file, as agents have.
 type controlConfig struct {
-	Topology   string                `yaml:"topology" doc:"File or generator of the network that the probes were planned for."`
-	FirstNode  int64                 `yaml:"first_node_id" range:"0..4294967295" doc:"Node id of the topology's first node; the others follow in order. Numeric names are ids themselves."`
-	Files      probe.Files           `yaml:"plan" doc:"Plan whose probes cover the network."`
-	Agents     []steer.AgentHost     `yaml:"agents" doc:"Addresses of hosts to which probes go; other agents have theirs in their own settings."`
-	Controller steer.ListenConfig    `yaml:"controller" doc:"Service for agents, over gRPC with mutual TLS."`
-	Collector  steer.CollectorConfig `yaml:"collector" doc:"Source of the findings and probes that make links suspicious."`
-	Loop       steer.LoopConfig      `yaml:"loop" doc:"How plans change."`
-	Journal    steer.JournalConfig   `yaml:"journal" doc:"What was pushed where, and what came back."`
-	Fleet      controlFleet          `yaml:"fleet" doc:"Several controls of one network. A topic of Kafka names the one in charge and keeps its plan."`
-	Switches   []steer.Switch        `yaml:"switches" doc:"Switches that are to hold entries. Probes of hopscope need none."`
-	Admin      controlAdmin          `yaml:"admin" doc:"Commands of operators."`
-	P4Runtime  steer.SwitchTLS       `yaml:"p4runtime" doc:"Certificates towards switches."`
-	Log        logConfig             `yaml:"log" doc:"What is written to standard error."`
+	Topology    string                  `yaml:"topology" doc:"File or generator of the network that the probes were planned for."`
+	FirstNode   int64                   `yaml:"first_node_id" range:"0..4294967295" doc:"Node id of the topology's first node; the others follow in order. Numeric names are ids themselves."`
+	Files       probe.Files             `yaml:"plan" doc:"Plan whose probes cover the network."`
+	Agents      []steer.AgentHost       `yaml:"agents" doc:"Addresses of hosts to which probes go; other agents have theirs in their own settings."`
+	Controller  steer.ListenConfig      `yaml:"controller" doc:"Service for agents, over gRPC with mutual TLS."`
+	Collector   steer.CollectorConfig   `yaml:"collector" doc:"Source of the findings and probes that make links suspicious."`
+	Loop        steer.LoopConfig        `yaml:"loop" doc:"How plans change."`
+	Journal     steer.JournalConfig     `yaml:"journal" doc:"What was pushed where, and what came back."`
+	Fleet       controlFleet            `yaml:"fleet" doc:"Several controls of one network. A topic of Kafka names the one in charge and keeps its plan."`
+	Switches    []steer.Switch          `yaml:"switches" doc:"Switches that are to hold entries. Probes of hopscope need none."`
+	Orchestrate steer.OrchestrateConfig `yaml:"orchestrate" doc:"Which flows carry the telemetry of which interfaces (INTO)."`
+	Admin       controlAdmin            `yaml:"admin" doc:"Commands of operators."`
+	P4Runtime   steer.SwitchTLS         `yaml:"p4runtime" doc:"Certificates towards switches."`
+	Log         logConfig               `yaml:"log" doc:"What is written to standard error."`
 }
 
 type controlFleet struct {
@@ -53,6 +54,7 @@ func defaultControlConfig() controlConfig {
 	c.Controller.Listen = "127.0.0.1:7443"
 	c.Collector = steer.CollectorConfig{URL: "http://127.0.0.1:8080", Probes: true, QueueFloor: 10_000}
 	c.Loop = steer.DefaultLoopConfig()
+	c.Orchestrate = steer.DefaultOrchestrateConfig()
 	c.Fleet.Session, c.Fleet.LookBack, c.Fleet.Kafka = 10*time.Second, time.Hour, brokers.DefaultConfig()
 	c.Journal = steer.JournalConfig{File: "hopscope-control.jsonl", Bytes: 16 << 20, Keep: 4}
 	c.Admin.Listen = controlAddress
@@ -99,5 +101,6 @@ func (c *controlConfig) Validate() error {
 		}
 	}
 	errs = append(errs, steer.ValidateSwitches(c.Switches, &c.P4Runtime)...)
+	errs = append(errs, c.Orchestrate.Validate(c.Collector.URL, c.Fleet.Enabled)...)
 	return errors.Join(errs...)
 }

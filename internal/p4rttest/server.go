@@ -204,19 +204,40 @@ func (s *Server) SetForwardingPipelineConfig(ctx context.Context, m *p4pb.SetFor
 	default:
 		return nil, status.Errorf(codes.Unimplemented, "%v", m.GetAction())
 	}
-	s.config, s.codec, s.tables, s.initial = m.GetConfig(), code, tables, map[string]p4.Entry{}
+	s.run(m.GetConfig(), code, tables)
+	return &p4pb.SetForwardingPipelineConfigResponse{}, nil
+}
+
+// Boot is a switch that starts anew with a program from elsewhere: its tables are empty, and its streams are gone.
+func (s *Server) Boot(c *p4pb.ForwardingPipelineConfig) error {
+	code, err := newCodec(c.GetP4Info())
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	tables, err := s.load(c.GetP4Info(), c.GetP4DeviceConfig())
+	if err == nil {
+		s.run(c, code, tables)
+	}
+	s.mu.Unlock()
+	s.Drop()
+	return err
+}
+
+// run makes a program that of the switch. The lock is held.
+func (s *Server) run(c *p4pb.ForwardingPipelineConfig, code *codec, tables Tables) {
+	s.config, s.codec, s.tables, s.initial = c, code, tables, map[string]p4.Entry{}
 	for _, e := range tables.Read("") {
 		if e.Default() {
 			s.initial[e.Table] = e
 		}
 	}
 	s.sessions, s.counters, s.digests = map[uint32]*p4pb.CloneSessionEntry{}, map[uint32][]*p4pb.CounterData{}, map[uint32]*p4pb.DigestEntry_Config{}
-	for _, c := range m.GetConfig().GetP4Info().GetCounters() {
+	for _, c := range c.GetP4Info().GetCounters() {
 		for range c.GetSize() {
 			s.counters[c.GetPreamble().GetId()] = append(s.counters[c.GetPreamble().GetId()], &p4pb.CounterData{})
 		}
 	}
-	return &p4pb.SetForwardingPipelineConfigResponse{}, nil
 }
 
 // GetForwardingPipelineConfig implements P4Runtime.

@@ -33,6 +33,7 @@
 //	| 1,500 connections, 12,000 at night, show no certificate, at 1,024 descriptors | agents follow; a quarter of the descriptors stays free; memory grows by less than 64 MiB | `p4/loop`: `TestSilentConnections` |
 //	| a switch refuses one, half or all of its entries, forgets, reads nothing, nonsense, everything twice or hundreds of foreign entries, hangs, is slow, answers with wrong errors, shows another cookie or program, restarts empty, ends its streams, loses entries, refuses to give one up, or has a second controller | journal and status match what it holds, metrics count entries in and out, its table follows from the journal alone, foreign entries stay, a healthy switch beside it is not written to again | `p4/steer`: `TestPeers` |
 //	| a program is missing in a dry run, in a pause, or before its approval | it is not loaded, and the status names it | `p4/steer`: `TestLoadIsAnAct` |
+//	| flows with assigned interfaces begin and end, a switch restarts, the control is killed, at rest and during a change | every packet has the values of its assigned interfaces and of no others; coverage, load and freshness of the reports equal the plan; unchanged entries are not written | `cmd/hopscope`: `TestControlInto` |
 //	| a switch refuses a plan repeatedly | others are not written to after the first time; retries become rarer | `planner/control`: `TestRefusedAgain` |
 //	| `budget_hops: 8` | at most 8 switches add a detailed block to probes | `planner/control`: `TestBudgetCountsTheLastSwitch` |
 package loop

@@ -34,6 +34,15 @@ func ofRounds(name, help string, counter bool, value func(r *roundsStatus) float
 	}}
 }
 
+func ofOrchestration(name, help string, counter bool, value func(o *Orchestration) float64) Metric {
+	return Metric{"hopscope_control_orchestrate_" + name, help, counter, func(s *Status) float64 {
+		if s.Orchestration == nil {
+			return 0
+		}
+		return value(s.Orchestration)
+	}}
+}
+
 // truth is 1 or 0.
 func truth(b bool) float64 {
 	if b {
@@ -63,6 +72,16 @@ var Metrics = []Metric{
 	ofRounds("agents_unable", "Agents whose ports did not take some rounds since the survey before.", false, func(r *roundsStatus) float64 { return float64(r.Unable) }),
 	ofRounds("rounds_agents", "Agents that reported rounds in the last survey.", false, func(r *roundsStatus) float64 { return float64(r.Agents) }),
 	ofRounds("rounds_probes", "Probes whose rounds that survey followed.", false, func(r *roundsStatus) float64 { return float64(r.Probes) }),
+	ofOrchestration("plans_total", "Changed assignments of flows to interfaces.", true, func(o *Orchestration) float64 { return float64(o.Plans) }),
+	ofOrchestration("failed_total", "Intervals without an assignment, such as without a collector.", true, func(o *Orchestration) float64 { return float64(o.Failed) }),
+	ofOrchestration("in_force", "1 while every switch that is up holds the assignment, else 0.", false, func(o *Orchestration) float64 { return truth(o.InForce) }),
+	ofOrchestration("interfaces", "Interfaces that listed flows pass.", false, func(o *Orchestration) float64 { return float64(o.Interfaces) }),
+	ofOrchestration("assigned_interfaces", "Interfaces with a flow that carries their telemetry.", false, func(o *Orchestration) float64 { return float64(o.Assigned) }),
+	ofOrchestration("reported_interfaces", "Assigned interfaces with reports in the newest windows.", false, func(o *Orchestration) float64 { return float64(o.Reported) }),
+	ofOrchestration("unserved_interfaces", "Interfaces left out, since no flow that passes them has room.", false, func(o *Orchestration) float64 { return float64(o.Unserved) }),
+	ofOrchestration("flows", "Flows that carry telemetry.", false, func(o *Orchestration) float64 { return float64(o.FlowsUsed) }),
+	ofOrchestration("load_max_items", "Most items of 4 bytes on a packet.", false, func(o *Orchestration) float64 { return float64(o.LoadMax) }),
+	ofOrchestration("freshness_hops", "Mean hops over which items are carried.", false, func(o *Orchestration) float64 { return o.Freshness }),
 	gauge("behind_probes", "Probes still to change after a change of the network.", func(s *Status) float64 { return float64(s.Behind) }),
 	gauge("epoch", "Epoch of the target plan.", func(s *Status) float64 { return float64(s.Epoch) }),
 	gauge("epoch_in_force", "Epoch of the last plan on all devices that are up.", func(s *Status) float64 { return float64(s.InForce) }),

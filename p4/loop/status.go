@@ -21,7 +21,38 @@ type Status struct {
 	// Rounds are those of probes, as agents count them; nil where they are not surveyed.
 	Rounds *roundsStatus `json:"rounds,omitempty"`
 
+	// Orchestration is the assignment of flows to interfaces; nil without one.
+	Orchestration *Orchestration `json:"orchestration,omitempty"`
+
 	Standby *Standby `json:"standby,omitempty"` // nil where there is a loop, and all else is of it
+}
+
+// Orchestration is the status of the assignment of flows to interfaces (INTO). Numbers of flows and interfaces are those
+// of the last answer of the collector.
+type Orchestration struct {
+	Plans   uint64 `json:"plans"`                // since the start, with changes
+	Failed  uint64 `json:"failed"`               // intervals without a plan
+	Why     string `json:"why,omitempty"`        // of the last failure, until an interval succeeds
+	Planned int64  `json:"planned_ns,omitempty"` // when the plan was made; 0 for one of the files
+	Changed int    `json:"changed"`              // interfaces with other flows in it than before
+	InForce bool   `json:"in_force"`             // every switch that is up holds it, and nothing else
+
+	Flows      int `json:"flows"`      // that can be assigned
+	Interfaces int `json:"interfaces"` // that they pass
+	Outside    int `json:"outside"`    // interfaces that no flow passes, or that are of other switches
+	Unserved   int `json:"unserved"`   // interfaces that fit on no flow
+
+	Assigned     int     `json:"assigned"`      // interfaces of the plan
+	FlowsUsed    int     `json:"flows_used"`    // that carry them
+	Entries      int     `json:"entries"`       // of all switches
+	LoadMax      int64   `json:"load_max"`      // items of 4 bytes on a packet
+	Objective    float64 `json:"objective"`     // flows used, or largest load
+	LowerBound   float64 `json:"lower_bound"`   // that is proven
+	Freshness    float64 `json:"freshness"`     // hops over which items are carried, mean
+	FreshnessMax int     `json:"freshness_max"` // and largest
+
+	Reported int      `json:"reported"`         // assigned interfaces with reports in the newest windows
+	Silent   []string `json:"silent,omitempty"` // assigned interfaces without, at most 20
 }
 
 // StandingBy is the phase of a control that has no loop at present.
@@ -63,6 +94,13 @@ func (l *Loop) status(c *control.Controller, st *State) Status {
 	if l.o.Rounds != nil {
 		rounds := l.o.Rounds.Status()
 		s.Rounds = &rounds
+	}
+	if l.o.Orchestration != nil {
+		var inForce *control.Network
+		if p := c.InForce(); p != nil && p == c.Target() {
+			inForce = p.Network
+		}
+		s.Orchestration = l.o.Orchestration(inForce)
 	}
 	of := func(name string) *ofLink {
 		x := s.Links[name]

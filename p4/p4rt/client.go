@@ -228,7 +228,7 @@ func (c *Client) push(ctx context.Context, action p4pb.SetForwardingPipelineConf
 	ctx, cancel := c.timed(ctx)
 	defer cancel()
 	_, err := c.rpc.SetForwardingPipelineConfig(ctx, &p4pb.SetForwardingPipelineConfigRequest{
-		DeviceId: c.cfg.Device, Role: c.cfg.role, ElectionId: c.election(), Action: action, Config: c.cfg.Pipeline.config()})
+		DeviceId: c.cfg.Device, Role: c.cfg.role, ElectionId: c.election(), Action: action, Config: c.cfg.Pipeline.Config()})
 	if err != nil {
 		return fmt.Errorf("pipeline: %v: %w", action, c.failure(err))
 	}

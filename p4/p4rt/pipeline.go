@@ -79,6 +79,7 @@ func BMv2(program string) (*Pipeline, error) {
 	return NewPipeline(x, device)
 }
 
-func (p *Pipeline) config() *p4pb.ForwardingPipelineConfig {
+// Config is the pipeline as P4Runtime has it.
+func (p *Pipeline) Config() *p4pb.ForwardingPipelineConfig {
 	return &p4pb.ForwardingPipelineConfig{P4Info: p.Info.proto, P4DeviceConfig: p.device, Cookie: &p4pb.ForwardingPipelineConfig_Cookie{Cookie: p.Cookie}}
 }

@@ -22,10 +22,11 @@ import (
 
 // Measured is a running collector that is asked.
 type Measured struct {
-	url   string
-	get   func(ctx context.Context, path string, into any) error
-	names *names.Names
-	span  time.Duration
+	url    string
+	get    func(ctx context.Context, path string, into any) error
+	names  *names.Names
+	span   time.Duration
+	window time.Duration // length of one
 }
 
 // OpenMeasured reads what all figures need: names, and the length of a window. The function get reads the page at url.
@@ -44,6 +45,7 @@ func OpenMeasured(ctx context.Context, url string, get func(ctx context.Context,
 	if err := m.get(ctx, "/api/hops?limit=1", &hops); err != nil {
 		return nil, err
 	}
+	m.window = time.Duration(status.WindowMS) * time.Millisecond
 	m.span = time.Duration(min(hops.RecentWindows, status.Windows)*status.WindowMS) * time.Millisecond
 	if m.span <= 0 {
 		return nil, fmt.Errorf("%s has seen no window yet: ask again when it has collected for a while", m.url)

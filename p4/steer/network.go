@@ -29,6 +29,8 @@ type Files struct {
 	Agents    []AgentHost
 	Switches  []Switch
 	Suspicion suspicion.Config // without a LatencyFloor, it follows from the rates of lines
+
+	Orchestrate OrchestrateConfig
 }
 
 // Network is the network of a control of probes, from its files.
@@ -37,6 +39,8 @@ type Network struct {
 	Config   *Config
 	Suspects *Suspects
 	fixed    map[string][]control.Entry // by switch
+
+	orchestrator *orchestrator // nil if no flows are assigned to interfaces
 }
 
 // anew is the same network without any state of its links, for another loop.
@@ -104,7 +108,19 @@ func ReadNetwork(cfg *Files) (*Network, error) {
 		x.Control.Agents = append(x.Control.Agents, name)
 	}
 	slices.Sort(x.Control.Agents)
-	return x, x.readSwitches(cfg, g)
+	if err := x.readSwitches(cfg, g); err != nil {
+		return nil, err
+	}
+	return x, x.readOrchestrator(cfg)
+}
+
+// Assigned returns the numbers of interfaces and flows of the assignment in the files.
+func (x *Network) Assigned() (interfaces, flows int, ok bool) {
+	if x.orchestrator == nil {
+		return 0, 0, false
+	}
+	s := x.orchestrator.describe(nil)
+	return s.Assigned, s.FlowsUsed, true
 }
 
 // longest is the interval of the probe that is sent least often.

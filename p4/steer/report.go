@@ -48,6 +48,8 @@ func Problem(s *loop.Status) string {
 		return fmt.Sprintf("%d of %d devices do not follow: %s", bad, len(s.Devices), first)
 	case s.InForce == 0 && !s.DryRun:
 		return "no plan is in force yet"
+	case s.Orchestration != nil && s.Orchestration.Why != "":
+		return "no new assignment of flows to interfaces, and the one before stays: " + s.Orchestration.Why
 	case s.Rounds != nil && s.Rounds.Refuses != "":
 		return s.Rounds.Refuses
 	}
@@ -105,6 +107,14 @@ func WriteStatus(w io.Writer, s *loop.Status) error {
 	if list := states(count, "switch "); list != "" {
 		fmt.Fprintf(t, "switches\t%s\n", list)
 	}
+	if o := s.Orchestration; o != nil {
+		state := "not in force yet"
+		if o.InForce {
+			state = "in force"
+		}
+		fmt.Fprintf(t, "telemetry\t%d of %d interfaces on %d of %d flows, %s; %d entries, %d interfaces changed last\n", o.Assigned, o.Interfaces, o.FlowsUsed, o.Flows, state, o.Entries, o.Changed)
+		fmt.Fprintf(t, "\tat most %d items on a packet; freshness %.3g hops, at most %d; %d of %d interfaces are reported%s\n", o.LoadMax, o.Freshness, o.FreshnessMax, o.Reported, o.Assigned, silent(o))
+	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
@@ -134,6 +144,14 @@ func WriteStatus(w io.Writer, s *loop.Status) error {
 		fmt.Fprintf(t, "and %d more\t\t\t\n", left-mostDevices)
 	}
 	return t.Flush()
+}
+
+// silent names interfaces without a report.
+func silent(o *loop.Orchestration) string {
+	if len(o.Silent) == 0 {
+		return ""
+	}
+	return ", and not " + names.Printable(strings.Join(o.Silent, ", "))
 }
 
 // because is a reason in brackets, or nothing.

@@ -32,18 +32,33 @@ type Steering struct {
 	Server   *loop.Server
 	Switches *Switches
 	Log      *slog.Logger
+
+	Page       *Page         // whose flows are assigned to interfaces; nil for none
+	Every      time.Duration // interval of assignments; 0 for those of the files alone
+	Assignment *Assignment   // of Network
 }
 
 // Run reads the settings again at every hangup, and ends the connections of switches that have left the network, until ctx ends.
 func (s *Steering) Run(ctx context.Context) {
 	t := time.NewTicker(s.Cycle)
 	defer t.Stop()
+	var assign <-chan time.Time
+	if s.Every > 0 && s.Page != nil {
+		t := time.NewTicker(s.Every)
+		defer t.Stop()
+		assign = t.C
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.C:
 			s.letGo(ctx)
+			continue
+		case <-assign:
+			if s.Network.orchestrator != nil {
+				s.orchestrate(ctx)
+			}
 			continue
 		case <-s.Hangup:
 		}
@@ -98,6 +113,8 @@ func (s *Steering) reload(ctx context.Context) (restart []string, err error) {
 	}
 	s.Server.Allow(x.Control.Agents)
 	x.Suspects = s.Network.Suspects // which findings go to, and which has taken the new network over
+	x.orchestrator.resume(s.Network.orchestrator)
+	s.Assignment.now.Store(x.orchestrator)
 	s.Network = x
 	adopt(x)
 	return restart, nil
