@@ -61,7 +61,7 @@ func TestControlProbes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := pageOf(server.URL, "")
+	ask := pageOf(server.URL, "", "collector.url")
 	var raised, cleared time.Duration
 	last := time.Duration(-1)
 	s.each = func(at time.Duration) {

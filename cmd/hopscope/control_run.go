@@ -111,10 +111,10 @@ func runSteering(ctx context.Context, files *controlFiles, x *steer.Network, fle
 	case fleet != nil:
 		fleet.followFindings(ctx, cfg, x.Suspects, log)
 		if cfg.Fleet.Page != "" {
-			go x.Suspects.Feed.Poll(ctx, pageOf(cfg.Fleet.Page, cfg.Collector.TokenFile), cfg.Loop.Cycle, log)
+			go x.Suspects.Feed.Poll(ctx, pageOf(cfg.Fleet.Page, cfg.Collector.TokenFile, "fleet.page"), cfg.Loop.Cycle, log)
 		}
 	case cfg.Collector.URL != "":
-		page := pageOf(cfg.Collector.URL, cfg.Collector.TokenFile)
+		page := pageOf(cfg.Collector.URL, cfg.Collector.TokenFile, "collector.url")
 		go x.Suspects.PollFindings(ctx, cfg.Loop.Cycle, ask.Get(page.Get).Open, log)
 		if cfg.Collector.Probes {
 			go x.Suspects.Feed.Poll(ctx, page, cfg.Loop.Cycle, log)
@@ -128,7 +128,7 @@ func runSteering(ctx context.Context, files *controlFiles, x *steer.Network, fle
 	}
 	s := &steer.Steering{Settings: files, Hangup: hangup, Cycle: cfg.Loop.Cycle, Network: x, Loop: l, Server: server, Switches: installers, Log: log, Every: cfg.Orchestrate.Every, Assignment: assigned}
 	if fleet == nil && cfg.Collector.URL != "" {
-		s.Page = pageOf(cfg.Collector.URL, cfg.Collector.TokenFile)
+		s.Page = pageOf(cfg.Collector.URL, cfg.Collector.TokenFile, "collector.url")
 	}
 	followed := make(chan struct{})
 	go func() { defer close(followed); s.Run(ctx) }()
@@ -137,8 +137,8 @@ func runSteering(ctx context.Context, files *controlFiles, x *steer.Network, fle
 	return charge.Depose(ctx, l, l.Run(ctx))
 }
 
-// pageOf is a page that is asked over HTTP.
-func pageOf(url, tokenFile string) *steer.Page {
-	a := asker{URL: url, TokenFile: tokenFile}
+// pageOf is a page that is asked over HTTP, at an address that a key of the settings has.
+func pageOf(url, tokenFile, key string) *steer.Page {
+	a := asker{URL: url, TokenFile: tokenFile, Setting: key}
 	return &steer.Page{URL: url, Get: a.Into}
 }

@@ -145,7 +145,7 @@ packets, a host is off.`,
 		fmt.Fprintf(w, `
   The page:     %s
   The network:  fat-tree of 20 switches, seed %d; reports go to udp %s
-  The files:    %s (Parquet)
+  The files:    %s
 
   Watch for about three minutes: a link congests, a path changes, packets are
   dropped, one exporter loses reports, another falls silent, packets loop, and it
@@ -160,7 +160,7 @@ packets, a host is off.`,
 
   Ctrl-C ends it with a summary.
 
-`, col.url(), o.seed, col.Addrs()[0], data, demoFlag(col.url()), demoFlag(col.url()), admin.flag())
+`, col.url(), o.seed, col.Addrs()[0], demoFiles(c, data), demoFlag(col.url()), demoFlag(col.url()), admin.flag())
 		steered := make(chan struct{})
 		go func() {
 			_ = steer.Loop.Run(ctx) // which ends with ctx
@@ -194,6 +194,14 @@ func demoListen(err error, flag string) error {
 		return fmt.Errorf("%w; another address: hopscope demo --%s 127.0.0.1:0", err, flag)
 	}
 	return err
+}
+
+// demoFiles is the directory of the Parquet files, with their end where --data does not name it.
+func demoFiles(c *cobra.Command, dir string) string {
+	if c.Flags().Changed("data") {
+		return dir + " (Parquet)"
+	}
+	return dir + " (Parquet; removed at the end, --data keeps them)"
 }
 
 // demoFlag is the flag with which a command asks the page of the demonstration. It is empty for the default page.

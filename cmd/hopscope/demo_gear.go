@@ -93,7 +93,7 @@ func runPlayable(c *cobra.Command, cfg *config, data, gear string, seed uint64, 
 	fmt.Fprintf(w, `
   The page:     %s
   The network:  %s to udp %s
-  The files:    %s (Parquet)
+  The files:    %s
 
   Watch for about three minutes: %s
 
@@ -103,7 +103,7 @@ func runPlayable(c *cobra.Command, cfg *config, data, gear string, seed uint64, 
 
   Ctrl-C ends it with a summary.
 
-`, col.url(), s.what, col.Addrs()[0], cfg.Parquet.Config.Dir, s.story, s.look, demoFlag(col.url()))
+`, col.url(), s.what, col.Addrs()[0], demoFiles(c, cfg.Parquet.Config.Dir), s.story, s.look, demoFlag(col.url()))
 	played := make(chan struct{})
 	go func() {
 		if err := s.network.Play(ctx, col.Addrs()[0], 1); err != nil {

@@ -214,7 +214,7 @@ func runDemo(t *testing.T, args []string, formats ...string) string {
 func TestDemo(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "new", "data")
 	hints := runDemo(t, []string{"--data", data}, "telemetry-report 2.0", "int-path")
-	for _, want := range []string{"http://127.0.0.1:", "Try next", "Ctrl-C"} {
+	for _, want := range []string{"http://127.0.0.1:", "Try next", "bin/hopscope top --url http://127.0.0.1:", data + " (Parquet)\n", "Ctrl-C"} {
 		if !strings.Contains(hints, want) {
 			t.Errorf("no %q in\n%s", want, hints)
 		}
@@ -227,7 +227,7 @@ func TestDemo(t *testing.T) {
 // TestPlainDemo is TestDemo of a network without telemetry.
 func TestPlainDemo(t *testing.T) {
 	hints := runDemo(t, []string{"--plain"}, "telemetry-report 2.0")
-	for _, want := range []string{"http://127.0.0.1:", "20 switches that send nothing, and 224 STAMP sessions", "top --probes", "Ctrl-C"} {
+	for _, want := range []string{"http://127.0.0.1:", "20 switches that send nothing, and 224 STAMP sessions", "top --probes --url http://127.0.0.1:", "removed at the end", "Ctrl-C"} {
 		if !strings.Contains(hints, want) {
 			t.Errorf("no %q in\n%s", want, hints)
 		}

@@ -29,6 +29,7 @@ type Asker struct {
 
 	Program string // that answers; "" for a collector
 	Flag    string // the flag with the address; "" for --url
+	Setting string // the key of the settings with the address, in place of a flag
 }
 
 // Flags adds the flags to c.
@@ -129,7 +130,7 @@ func (a *Asker) send(ctx context.Context, method, path string, text []byte) ([]b
 		if errors.As(err, new(*tls.CertificateVerificationError)) {
 			return nil, fmt.Errorf("the certificate of %s is not trusted: the environment variable SSL_CERT_FILE can name a file of authorities: %w", a.URL, err)
 		}
-		return nil, fmt.Errorf("no %s answers at %s (another one: --%s): %w", cmp.Or(a.Program, "collector"), a.URL, cmp.Or(a.Flag, "url"), err)
+		return nil, fmt.Errorf("no %s answers at %s (another one: %s): %w", cmp.Or(a.Program, "collector"), a.URL, cmp.Or(a.Setting, "--"+cmp.Or(a.Flag, "url")), err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
@@ -138,6 +139,8 @@ func (a *Asker) send(ctx context.Context, method, path string, text []byte) ([]b
 		return nil, fmt.Errorf("read answer of %s: %w", a.URL, err)
 	case res.StatusCode == http.StatusUnauthorized && a.TokenFile != "":
 		return nil, fmt.Errorf("%s refuses the token of %s: it is wrong, expired or revoked", a.URL, a.TokenFile)
+	case res.StatusCode == http.StatusUnauthorized && a.Setting != "":
+		return nil, fmt.Errorf("%s wants a token: set token_file", a.URL)
 	case res.StatusCode == http.StatusUnauthorized:
 		return nil, fmt.Errorf("%s wants a token: --token-file", a.URL)
 	case res.StatusCode != http.StatusOK:

@@ -95,6 +95,14 @@ func TestHopsOfRange(t *testing.T) {
 		t.Errorf("the rows are\n%s", got.String())
 	}
 	got.Reset()
+	h.Hops[0].Latency.Max, h.Range = nil, nil
+	if err := h.Write(&got, "latency_p99", nil); err != nil || !strings.HasSuffix(got.String(), "hopscope top --interfaces has the counters of interfaces.\n") {
+		t.Errorf("without latencies: %q, %v", got.String(), err)
+	}
+	got.Reset()
+	if err := json.Unmarshal([]byte(`{"range":{"from_ms":1799913600000,"to_ms":1800000000000,"merged":13,"lacks":["the history begins later"]}}`), &h); err != nil {
+		t.Fatal(err)
+	}
 	h.Hops = nil
 	if err := h.Write(&got, "latency_p99", nil); err != nil || got.String() != lines[0]+"\n" {
 		t.Errorf("without hops: %q, %v", got.String(), err)

@@ -52,6 +52,7 @@ func (h *Hops) Write(w io.Writer, sort string, called *names.Names) error {
 		by = h.Sort
 	}
 	fmt.Fprintf(t, "node\tegress\tworst %s of %d %s\treports\tp50\tp90\tp99\tmax\tqueue p50\tqueue p99\tlast seen\tstate\n", strings.ReplaceAll(by, "_", " "), h.RecentWindows, of)
+	bare := true // so are devices that send counters and samples alone
 	for _, x := range h.Hops {
 		last := "-"
 		if x.LastMS != 0 {
@@ -59,8 +60,13 @@ func (h *Hops) Write(w io.Writer, sort string, called *names.Names) error {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", called.HopNode(x.Node.HopKey), egressCell(called, x.Node, x.EgressIf), metricCell(by, x.Worst), plainCell(x.Count), nsCell(x.Latency.P50), nsCell(x.Latency.P90),
 			nsCell(x.Latency.P99), nsCell(x.Latency.Max), bytesCell(x.Queue.P50), bytesCell(x.Queue.P99), last, stateCell(x.Learning))
+		bare = bare && x.Latency.Max == nil && x.Queue.Max == nil
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil || !bare {
+		return err
+	}
+	_, err := fmt.Fprintln(w, "None of these hops has a latency or a queue; hopscope top --interfaces has the counters of interfaces.")
+	return err
 }
 
 // LatencyValues are the quantiles of the latency of a hop, in nanoseconds.
