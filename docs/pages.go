@@ -15,7 +15,7 @@ var Pages = []Group{
 		"getting-started/broadcom", "getting-started/cumulus", "getting-started/juniper",
 	}},
 	{"How to", "What an operator does.", []string{
-		"install", "operating", "access", "findings", "alerts", "inventory", "map", "agent", "loop", "fleet", "fleet-security", "harness",
+		"install", "sizing", "operating", "access", "findings", "alerts", "inventory", "map", "agent", "loop", "fleet", "fleet-security", "harness",
 	}},
 	{"Reference", "What there is, to look up.", []string{
 		"configuration", "agent-settings", "control-settings", "api", "metrics", "series", "jsonl", "reports-arrow", "formats", "formats-compared", "p4", "plans",

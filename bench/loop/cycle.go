@@ -16,6 +16,7 @@ import (
 
 	configpb "github.com/p4lang/p4runtime/go/p4/config/v1"
 
+	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/decode/srint"
 	"github.com/hopscope/hopscope/internal/p4rttest"
 	"github.com/hopscope/hopscope/p4"
@@ -342,7 +343,7 @@ func (b *cycleBench) measure(row *CycleRow, changes int, links []string, r *rand
 		}
 		before := b.loop.Controller().Target()
 		b.skipped += time.Hour
-		began, spent, allocated := time.Now(), cpuTime(), allocatedBytes()
+		began, spent, allocated := time.Now(), traffic.CPUTime(), allocatedBytes()
 		b.loop.Step(b.now())
 		if b.loop.Controller().Target() == before {
 			continue // the same probes look closer
@@ -355,7 +356,7 @@ func (b *cycleBench) measure(row *CycleRow, changes int, links []string, r *rand
 		}
 		b.loop.Step(b.now()) // which takes the last answers
 		took, planning = append(took, time.Since(began)), append(planning, b.loop.State().Planning)
-		cpu, bytes = append(cpu, cpuTime()-spent), append(bytes, allocatedBytes()-allocated)
+		cpu, bytes = append(cpu, traffic.CPUTime()-spent), append(bytes, allocatedBytes()-allocated)
 		if err := b.settle(); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/segmentio/kafka-go"
 
+	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/arrow"
 	"github.com/hopscope/hopscope/inference/fleet"
@@ -80,9 +81,9 @@ func Raw(ctx context.Context, cfg rawConfig) (RawResult, error) {
 		}
 		for _, ours := range ways {
 			r := rawRun{cfg: cfg, list: list, ours: ours, topic: fmt.Sprintf("hopscope-bench-%d-%t-%d", i, ours, time.Now().UnixNano())}
-			before := cpuTime()
+			before := traffic.CPUTime()
 			rate, bytes, err := r.run(ctx)
-			cpu := float64(cpuTime()-before) / float64(cfg.Reports)
+			cpu := float64(traffic.CPUTime()-before) / float64(cfg.Reports)
 			if err != nil {
 				return result, fmt.Errorf("sending reports through Kafka: %w", err)
 			}

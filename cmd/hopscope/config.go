@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/collector/settings"
 )
 
@@ -56,6 +57,9 @@ warnings alone.`,
 			fmt.Fprintf(c.OutOrStdout(), "memory: %s at most (%s)\n", mebibytes(cfg.memory()), memoryParts(&cfg))
 			return nil
 		},
-	}, profilesCommand())
+	}, profilesCommand(), cli.SizeCommand(func(file string) (cli.Sized, error) {
+		cfg, err := loadConfig(file)
+		return cli.Sized{Config: &cfg.Config, Analysis: &cfg.Analysis, All: &cfg}, err
+	}))
 	return c
 }

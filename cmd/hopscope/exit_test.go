@@ -106,6 +106,8 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"collect x", "collect --format xml", "collect --config nowhere", "collect --config .", "collect --config bad.yaml", "collect --config text",
 		"config nonsense", "config check", "config check nowhere", "config check .", "config check bad.yaml", "config check text", "config check a b",
 		"config print nowhere", "config print bad.yaml", "config print a b",
+		"config size a b", "config size nowhere", "config size bad.yaml", "config size --format xml", "config size --reports -1", "config size --reports 500x", "config size --flows 0",
+		"config size --path 65", "config size --life 1ms", "config size --unit -1s", "config size --collectors 0",
 		"config profiles nonsense", "config profiles a b", "config profiles --format xml",
 		"decode", "decode a b", "decode nowhere", "decode .", "decode good.pcap --profile klingon", "decode good.pcap --names nowhere", "decode good.pcap --config nowhere", "config profiles --config nowhere", "decode good.pcap --format xml", "decode good.pcap --report-port 0",
 		"decode good.pcap --nodes 9-1", "decode good.pcap --topology fat-tree:7", "decode good.pcap --topology nowhere", "decode good.pcap --nodes 1 --topology fat-tree:4",

@@ -113,6 +113,16 @@ func (s *Config[C]) Memory() int64 {
 	return n
 }
 
+// Output is what the store is expected to write, and nothing of one that is off.
+func (s *Config[C]) Output(v *sink.Volume) (out sink.Output) {
+	if o, ok := any(&s.Config).(interface {
+		Output(*sink.Volume) sink.Output
+	}); ok && s.Enabled {
+		out = o.Output(v)
+	}
+	return out
+}
+
 // Validate does not check a spool that is off.
 func (c *SpoolConfig) Validate() error {
 	if !c.Enabled {

@@ -50,3 +50,18 @@ func (c *Config) Memory(shards int) int64 {
 	probes := int64(shards) * window.ProbeMemory
 	return int64(shards)*(perShard+top/4) + merged + nameless + probes + totals + points + lists*listed
 }
+
+// Expect returns the memory of a flow whose reports have so many hops, after so many reports, in bytes, and how many
+// such flows [Config.MemoryBytes] hold. A sketch of up to 300 values takes half a block.
+func (c *Config) Expect(path int, reports float64) (each float64, most int) {
+	path = min(path, c.MaxPathLength)
+	blocks := path * int(unsafe.Sizeof(block{}))
+	fixed := int(unsafe.Sizeof(entry{})) + indexBytes
+	entries := int(c.MemoryBytes) / c.flowBytes()
+	const brief = 300
+	if reports <= brief {
+		blocks /= 2
+	}
+	most = min(entries, int(c.MemoryBytes-int64(entries*fixed))/max(blocks, 1))
+	return float64(fixed + blocks), most
+}

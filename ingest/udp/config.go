@@ -240,3 +240,11 @@ func (c *Config) Memory() int64 {
 	n, frame := c.Readers()
 	return int64(n) * int64(c.BatchSize) * int64(frame+256)
 }
+
+// Wakes returns the number of workers that a load wakes, and how long each pauses after a batch that is not full.
+func (c *Config) Wakes() (workers int, nap time.Duration) {
+	if len(c.Listen)+len(c.Ports) == 0 {
+		return 0, c.Nap
+	}
+	return c.workers(), c.Nap
+}

@@ -93,3 +93,20 @@ func (c Config) Doc(key string) string {
 		"enabled": "Write to InfluxDB.",
 	}[key]
 }
+
+// Bytes of a point in a request, by the spool of a run of "hopscope-bench sizing"; how many times fewer these are
+// compressed; and the processor time of a point.
+const (
+	pointBytes = 220
+	gzipped    = 6
+	pointUnits = .5
+)
+
+// Output is what the store is expected to write.
+func (c *Config) Output(v *sink.Volume) sink.Output {
+	each := float64(pointBytes)
+	if c.Gzip {
+		each /= gzipped
+	}
+	return sink.Output{Takes: true, Network: v.Points * each, Units: v.Points * pointUnits, Rests: fmt.Sprintf("%.0f points a second, of %.0f bytes each", v.Points, each)}
+}

@@ -2,6 +2,7 @@ package jsonl
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -47,4 +48,20 @@ func (c Config) Target() string {
 		return stdoutName
 	}
 	return c.Path
+}
+
+// lineBytes is the mean length of a line in a replay of 2864 reports. The processor time of a line, lineUnits, is taken to
+// be that of a point of InfluxDB.
+const (
+	lineBytes = 320
+	lineUnits = .5
+)
+
+// Output is what the store is expected to write.
+func (c *Config) Output(v *sink.Volume) sink.Output {
+	out := sink.Output{Takes: true, Disk: v.Points * lineBytes * sink.Day, Units: v.Points * lineUnits, Rests: fmt.Sprintf("%.0f lines a second of %d bytes", v.Points, lineBytes)}
+	if c.RotateBytes > 0 {
+		out.Most = float64(c.RotateBytes) * float64(c.KeepFiles+1)
+	}
+	return out
 }

@@ -112,3 +112,19 @@ func (c Config) Doc(key string) string {
 func notInName(r rune) bool {
 	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '_' || r == '-')
 }
+
+// Bytes of a row of a window in records, and those of a report: "hopscope-bench fleet" measures them.
+const (
+	rowBytes    = 215
+	reportBytes = 47
+)
+
+// Output is what the store is expected to write.
+func (c *Config) Output(v *sink.Volume) sink.Output {
+	out := sink.Output{Takes: true, Network: v.Points * rowBytes, Rests: fmt.Sprintf("%.0f rows a second of %d bytes", v.Points, rowBytes)}
+	if c.Reports == "all" {
+		out.Network += v.Reports * reportBytes
+		out.Rests += fmt.Sprintf(", %.0f reports of %d bytes", v.Reports, reportBytes)
+	}
+	return out
+}

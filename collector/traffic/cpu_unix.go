@@ -1,14 +1,14 @@
 //go:build unix
 
-package loop
+package traffic
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpuTime is the CPU time of the process so far.
-func cpuTime() time.Duration {
+// CPUTime is the processor time of the process so far.
+func CPUTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/bench/rate"
+	"github.com/hopscope/hopscope/cmd/internal/cli"
+)
+
+func sizingCommand() *cobra.Command {
+	var o rate.Sizing
+	var out output
+	c := &cobra.Command{
+		Use:   "sizing",
+		Short: `What "hopscope config size" predicts, beside what collectors take`,
+		Long: `Start a collector for each set-up, send it a load over loopback, and compare what
+"hopscope config size" predicts for this load with the collector's metrics:
+
+  small    10 000 flows, 96 hops, postcards
+  middle   200 000 flows, 640 hops
+  fast     10 000 flows, 640 hops, five times the rate
+  stores   50 000 flows, 1024 hops, Parquet, and InfluxDB with --influxd
+  records  counters of 320 interfaces, over sFlow
+
+Each collector has its page and its history. Its processor time is divided by the unit
+of "hopscope docs sizing", which is measured in turns with the load; both are medians.`,
+		Example: `  hopscope-bench sizing --influxd .cache/influxdb/1.8.10/influxd`,
+		Args:    cli.ExactArgs(0),
+	}
+	f := c.Flags()
+	f.StringVar(&o.Program, "program", "", "hopscope (default beside this program)")
+	f.StringVar(&o.Influxd, "influxd", "", "server of InfluxDB 1.8 for the set-up stores, which has none without it")
+	f.IntVar(&o.Rounds, "rounds", 16, "turns of unit and load; garbage is collected every two minutes, so that fewer show less memory")
+	f.DurationVar(&o.Turn, "turn", 10*time.Second, "time of the load in a turn")
+	f.StringSliceVar(&o.Only, "setups", nil, "only these (repeatable)")
+	out.flag(f)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := out.check(); err != nil {
+			return err
+		}
+		if o.Rounds < 1 || o.Turn < 100*time.Millisecond || o.Turn > time.Hour {
+			return cli.Usagef("--rounds %d is below 1, or --turn %v outside 100ms..1h", o.Rounds, o.Turn)
+		}
+		names := rate.SetupNames()
+		for _, s := range o.Only {
+			if !slices.Contains(names, s) {
+				return cli.Usagef("--setups: no %q; there are %s", s, strings.Join(names, ", "))
+			}
+		}
+		if o.Program == "" {
+			self, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			o.Program = filepath.Join(filepath.Dir(self), "hopscope")
+		}
+		for _, p := range []*string{&o.Program, &o.Influxd} {
+			if *p == "" {
+				continue
+			}
+			path, err := exec.LookPath(*p)
+			if err != nil {
+				return cli.WrongInput(err)
+			}
+			if *p, err = filepath.Abs(path); err != nil {
+				return err
+			}
+		}
+		var setup atomic.Value
+		setup.Store("")
+		stop := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return setup.Load().(string) })
+		r, err := o.Run(c.Context(), func(name string) { setup.Store(name) })
+		stop()
+		if err != nil {
+			return err
+		}
+		return out.write(c, nil, func(w io.Writer) error { return r.Print(w) })
+	}
+	return c
+}
