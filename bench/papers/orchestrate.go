@@ -68,6 +68,11 @@ func runOrchestrate(ctx context.Context, w io.Writer, o Options) error {
 	}); err != nil {
 		return err
 	}
+	if err := o.table(w, fmt.Sprintf("INTO carried out by emulated switches: reports against plans, %d networks", len(nets)), func(t io.Writer) error {
+		return carriedTable(ctx, t, nets, o)
+	}); err != nil {
+		return err
+	}
 	return moreTables(ctx, w, nets, o)
 }
 

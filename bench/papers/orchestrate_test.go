@@ -32,6 +32,19 @@ func TestRunOrchestrate(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", out.String())
+	_, carried, _ := strings.Cut(out.String(), "INTO carried out")
+	carried, _, _ = strings.Cut(carried, "INTO")
+	rows := 0
+	for line := range strings.Lines(carried) {
+		if row := strings.Fields(line); len(row) > 5 && row[1] == "(published)" {
+			if rows++; row[2] != row[3] || row[4] != "100.0" {
+				t.Errorf("what switches report is not as planned everywhere: %v", row)
+			}
+		}
+	}
+	if rows != 2 {
+		t.Errorf("%d plans are carried out, want 2", rows)
+	}
 	_, balance, _ := strings.Cut(out.String(), "INTO Balance")
 	balance, _, _ = strings.Cut(balance, "INTO")
 	for line := range strings.Lines(balance) {
