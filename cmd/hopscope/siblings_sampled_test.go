@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/ifa"
 	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/ioam"
 	"github.com/hopscope/hopscope/decode/ipfix"
@@ -19,7 +18,7 @@ import (
 // ifaFrame is a packet with an IFA stack of nodes, the newest first, over a UDP header.
 func ifaFrame(port uint16, nodes ...uint32) []byte {
 	be := binary.BigEndian
-	b := be.AppendUint16([]byte{0x2f, 17, ifa.FlagInband, 64}, port)
+	b := be.AppendUint16([]byte{0x2f, 17, ioam.FlagInband, 64}, port)
 	b = append(b, 6000>>8, 6000&0xff, 0, 8+4, 0, 0, 0xff, 0, 64-byte(len(nodes)), 8*byte(len(nodes)))
 	for i := len(nodes) - 1; i >= 0; i-- {
 		b = append(be.AppendUint32(b, 1<<28|nodes[i]<<8|uint32(60-i)), 0x40, 0, 0, 0, 0, 2, 0, 1)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
-	"github.com/hopscope/hopscope/decode/ifa"
 	"github.com/hopscope/hopscope/decode/intmd"
+	"github.com/hopscope/hopscope/decode/ioam"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
@@ -137,7 +137,7 @@ func (d *Dialect) over(p demux.Profile) demux.Profile {
 	}
 	p.INT.Marks = p.INT.Marks.With(marks)
 	if len(d.IFA) > 0 {
-		p.Formats = append(slices.DeleteFunc(slices.Clone(p.Formats), isIFA), ifa.Packets{Protocols: slices.Clone(d.IFA)})
+		p.Formats = append(slices.DeleteFunc(slices.Clone(p.Formats), isIFA), ioam.IFA{Protocols: slices.Clone(d.IFA)})
 	}
 	p.INT.Domains = slices.Clone(p.INT.Domains)
 	for i := range d.Domains {
@@ -167,7 +167,7 @@ func (d *Dialect) over(p demux.Profile) demux.Profile {
 	return p
 }
 
-func isIFA(f packet.Format) bool { _, is := f.(ifa.Packets); return is }
+func isIFA(f packet.Format) bool { _, is := f.(ioam.IFA); return is }
 
 // Validate checks one dialect. Its base is checked by the list.
 func (d *Dialect) Validate() error {

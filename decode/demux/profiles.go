@@ -4,7 +4,6 @@ import (
 	"maps"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/ifa"
 	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/ioam"
 	"github.com/hopscope/hopscope/decode/packet"
@@ -118,7 +117,7 @@ var builtin = []Profile{
 		Name: "auto", About: "the specifications, strictly: reports 0.5, 1.0, 2.0; INT 0.5, 1.0, 2.x, in VXLAN-GPE and Geneve too; INT-Probe; IOAM in IPv6; IFA; PINT digests in reports; sFlow 5; IPFIX and NetFlow 9",
 		ReportPorts: usualPort, Report: anyReport,
 		INT:     marked(intmd.Options{Versions: intmd.AllVersions}, exampleDSCP, byPort, inTunnels),
-		Formats: formats(srint.Probe{}, ioam.IPv6{}, ifa.Packets{Proven: true}),
+		Formats: formats(srint.Probe{}, ioam.IPv6{}, ioam.IFA{Proven: true}),
 		SFlow:   true,
 		IPFIX:   true,
 		Units:   nanoseconds, PublicReasons: true,
@@ -205,7 +204,7 @@ var builtin = []Profile{
 		Name: "ioam-ipv6", About: "IOAM in hop-by-hop and destination options of IPv6 (Linux): traces, direct export, edge to edge, proof of transit",
 		Formats: formats(ioam.IPv6{}), Units: fractionMicro,
 	},
-	{Name: "ifa", About: "IFA 2.0 stacks in packets of the network, as Broadcom's chips write them", Formats: formats(ifa.Packets{}), Units: nanoseconds},
+	{Name: "ifa", About: "IFA 2.0 stacks in packets of the network, as Broadcom's chips write them", Formats: formats(ioam.IFA{}), Units: nanoseconds},
 	{
 		Name: "pint-mininet", About: "PINT digests in the destination MAC address (Mininet-PINT)",
 		Formats: formats(pint.Frames{Coding: decode.CodingMininet}), Units: microseconds,

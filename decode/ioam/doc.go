@@ -1,12 +1,24 @@
 // Package ioam reads and writes the options of in-situ OAM (RFC 9197, RFC 9326) in the extension headers of IPv6 (RFC
 // 9486). These are pre-allocated and incremental traces, proof of transit, edge to edge, and direct export. FORMAT.md
-// draws them.
+// draws them. It also reads IFA.
 //
 // Epoch and unit of times are not on the wire: the namespace defines them. Linux writes seconds since 1970 and
 // microseconds. Times therefore stay in [decode.IOAMNode] as they are, apart from the times of other formats.
 //
 // The decoder fills a [decode.Report] for each option and allocates nothing once the report has grown. The encoders write
 // what the encapsulating node writes and, in place, what a transit node adds: [AddNode].
+//
+// # IFA
+//
+// [IFA] reads the in-band flow analyser 2.0 (draft-kumar-ippm-ifa), whose nodes write much the same values. IFA is a header
+// between IP and the transport header, followed by a stack of metadata, newest hop first. IFA.md draws both.
+//
+// The draft's text was not at hand. Layout and values are those on which public implementations agree. The rest is
+// unsupported: fragments, stamps at the end of the packet, checksums, and all layouts of a hop but the one of 32
+// bytes.
+//
+// Times are the seconds, modulo 2^20, and the nanoseconds at which a packet came to a node. The time inside a node is its
+// own value.
 package ioam
 
 // Option types of IPv6 that hold IOAM. Both are read in hop-by-hop and in destination headers.

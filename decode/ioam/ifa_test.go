@@ -1,4 +1,4 @@
-package ifa
+package ioam
 
 import (
 	"encoding/hex"
@@ -26,18 +26,18 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// read returns the reports of an IP packet of length bytes, of which data was captured.
-func read(b *decode.Batch, f Packets, data []byte, length int) int {
+// readIFA returns the reports of an IP packet of length bytes, of which data was captured.
+func readIFA(b *decode.Batch, f IFA, data []byte, length int) int {
 	var p packet.Packet
 	p.Frame(packet.LinkRaw, data, length)
 	return f.NewReader().Read(b, &p, data)
 }
 
-// line returns the report of a packet as JSON without what all have, "" without one.
-func line(t testing.TB, f Packets, data []byte, length int) string {
+// ifaLine returns the report of a packet as JSON without what all have, "" without one.
+func ifaLine(t testing.TB, f IFA, data []byte, length int) string {
 	t.Helper()
 	var b decode.Batch
-	n := read(&b, f, data, length)
+	n := readIFA(&b, f, data, length)
 	if n != len(b.Reports) || n > 1 {
 		t.Fatalf("Read = %d, %d reports", n, len(b.Reports))
 	}
@@ -52,22 +52,22 @@ func line(t testing.TB, f Packets, data []byte, length int) string {
 }
 
 const (
-	flow   = `"flow":{"src":"10.0.1.1","dst":"10.0.2.2","proto":17,"src_port":4196,"dst_port":9028},"packet_id":4097,"flags":["inband"],`
-	onWire = `"flow":{"src":"10.0.1.1","dst":"10.0.2.2","proto":253},"packet_id":4097`
-	values = `"instructions":"0xff","remaining_hops":126,"hops":[`
-	newest = `{"node_id":2850,"hop_limit":62,"ingress_if":5,"egress_if":6,"latency":1250,"queue_id":3,"queue_occupancy":4096,"queue_congestion":1,"queue_cells":16,"port_speed":4,"ingress_seconds":74565,"ingress_fraction":500001000}`
-	first  = `{"node_id":2577,"hop_limit":63,"ingress_if":10,"egress_if":11,"latency":900,"queue_id":3,"queue_occupancy":0,"queue_congestion":0,"queue_cells":0,"port_speed":4,"ingress_seconds":74565,"ingress_fraction":499998000}`
-	start  = `"version":"2","kind":"trace",`
+	ifaFlow = `"flow":{"src":"10.0.1.1","dst":"10.0.2.2","proto":17,"src_port":4196,"dst_port":9028},"packet_id":4097,"flags":["inband"],`
+	onWire  = `"flow":{"src":"10.0.1.1","dst":"10.0.2.2","proto":253},"packet_id":4097`
+	values  = `"instructions":"0xff","remaining_hops":126,"hops":[`
+	newest  = `{"node_id":2850,"hop_limit":62,"ingress_if":5,"egress_if":6,"latency":1250,"queue_id":3,"queue_occupancy":4096,"queue_congestion":1,"queue_cells":16,"port_speed":4,"ingress_seconds":74565,"ingress_fraction":500001000}`
+	first   = `{"node_id":2577,"hop_limit":63,"ingress_if":10,"egress_if":11,"latency":900,"queue_id":3,"queue_occupancy":0,"queue_congestion":0,"queue_cells":0,"port_speed":4,"ingress_seconds":74565,"ingress_fraction":499998000}`
+	start   = `"version":"2","kind":"trace",`
 )
 
 func TestTwoHops(t *testing.T) {
 	b := unhex(t, twoHops)
-	if got, want := line(t, Packets{}, b, len(b)), start+flow+values+first+","+newest+"]"; got != want {
+	if got, want := ifaLine(t, IFA{}, b, len(b)), start+ifaFlow+values+first+","+newest+"]"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	for n := range b {
-		got := line(t, Packets{}, b[:n], len(b))
-		switch cut := strings.ReplaceAll(flow, `"inband"`, `"truncated","inband"`); {
+		got := ifaLine(t, IFA{}, b[:n], len(b))
+		switch cut := strings.ReplaceAll(ifaFlow, `"inband"`, `"truncated","inband"`); {
 		case n < 20:
 			if got != "" {
 				t.Errorf("%d bytes: %s", n, got)
@@ -78,7 +78,7 @@ func TestTwoHops(t *testing.T) {
 			t.Errorf("%d bytes: %s, want %s", n, got, start+cut)
 		case n == 36+32 && got != start+cut+values+newest+"]": // the list begins in the middle of the path
 			t.Errorf("%d bytes: %s", n, got)
-		case n >= 100 && got != start+flow+values+first+","+newest+"]": // what was cut is the user's
+		case n >= 100 && got != start+ifaFlow+values+first+","+newest+"]": // what was cut is the user's
 			t.Errorf("%d bytes: %s", n, got)
 		}
 	}
@@ -102,7 +102,7 @@ func TestCutBlock(t *testing.T) {
 		if want == nil {
 			hops = `"remaining_hops":126`
 		}
-		if got := line(t, Packets{}, b[:36+n], len(b)); !strings.HasSuffix(got, hops) {
+		if got := ifaLine(t, IFA{}, b[:36+n], len(b)); !strings.HasSuffix(got, hops) {
 			t.Errorf("%d bytes: %s, want %s", n, got, hops)
 		}
 	}
@@ -136,24 +136,24 @@ func TestChanges(t *testing.T) {
 		if c.name == "TCP beyond" {
 			b[87], b[36] = 200, 0xf0
 		}
-		if got := line(t, Packets{}, b, len(b)); got != onWire+","+c.want {
+		if got := ifaLine(t, IFA{}, b, len(b)); got != onWire+","+c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
 	b := unhex(t, twoHops)
 	copy(b[21:], unhex(t, "2f0440 2000 6558 00000007"))
-	want := start + strings.Replace(flow, `17,"src_port":4196,"dst_port":9028`, "47", 1) + values + first + "," + newest + "]"
-	if got := line(t, Packets{}, b, len(b)); got != want {
+	want := start + strings.Replace(ifaFlow, `17,"src_port":4196,"dst_port":9028`, "47", 1) + values + first + "," + newest + "]"
+	if got := ifaLine(t, IFA{}, b, len(b)); got != want {
 		t.Errorf("GRE with a key: %s, want %s", got, want)
 	}
 	b = unhex(t, twoHops)
 	b[20], b[36], b[68] = 0x22, 0x20, 0x30 // local name spaces mean nothing
-	if got := line(t, Packets{}, b, len(b)); !strings.HasSuffix(got, first+","+newest+"]") {
+	if got := ifaLine(t, IFA{}, b, len(b)); !strings.HasSuffix(got, first+","+newest+"]") {
 		t.Errorf("a global name space: %s", got)
 	}
 	b = unhex(t, twoHops)
 	b[34] = 0xff
-	if got := line(t, Packets{}, b, len(b)); strings.Contains(got, "remaining_hops") {
+	if got := ifaLine(t, IFA{}, b, len(b)); strings.Contains(got, "remaining_hops") {
 		t.Errorf("an unused hop limit: %s", got)
 	}
 }
@@ -163,18 +163,18 @@ func TestNoHop(t *testing.T) {
 	b := unhex(t, "4500 0030 0000 4000 40fd 0000 0a000101 0a000202"+
 		"22060420 9c40 01bb 00000001 00000001 5018 2000 0000 0000 0000ff00")
 	want := `"version":"2","kind":"trace","flow":{"src":"10.0.1.1","dst":"10.0.2.2","proto":6,"src_port":40000,"dst_port":443},"packet_id":0,"flags":["inband"],"instructions":"0x00"`
-	if got := line(t, Packets{}, b, len(b)); got != want {
+	if got := ifaLine(t, IFA{}, b, len(b)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	for n := 20; n < 24; n++ { // the packet ends within the header
 		b[3] = byte(n)
-		if got := line(t, Packets{}, b[:n], n); !strings.HasSuffix(got, `"error":{"format":"ifa","field":"version","offset":20,"reason":"short"}`) {
+		if got := ifaLine(t, IFA{}, b[:n], n); !strings.HasSuffix(got, `"error":{"format":"ifa","field":"version","offset":20,"reason":"short"}`) {
 			t.Errorf("%d bytes: %s", n, got)
 		}
 	}
 	for n := 24; n < 48; n++ { // within the transport or the metadata header
 		b[3] = byte(n)
-		if got := line(t, Packets{}, b[:n], n); !strings.Contains(got, `"error":{"format":"ifa"`) {
+		if got := ifaLine(t, IFA{}, b[:n], n); !strings.Contains(got, `"error":{"format":"ifa"`) {
 			t.Errorf("%d bytes: %s", n, got)
 		}
 	}
@@ -183,23 +183,23 @@ func TestNoHop(t *testing.T) {
 // The numbers of IP protocols are the network's, fragments are not read, and over IPv6 it is the same.
 func TestWhere(t *testing.T) {
 	b := unhex(t, twoHops)
-	if b[9] = 131; line(t, Packets{}, b, len(b)) != "" {
+	if b[9] = 131; ifaLine(t, IFA{}, b, len(b)) != "" {
 		t.Error("protocol 131 was read without being set")
 	}
-	f := Packets{Protocols: []uint8{253, 131}}
-	if got := line(t, f, b, len(b)); !strings.HasSuffix(got, first+","+newest+"]") {
+	f := IFA{Protocols: []uint8{253, 131}}
+	if got := ifaLine(t, f, b, len(b)); !strings.HasSuffix(got, first+","+newest+"]") {
 		t.Errorf("protocol 131: %s", got)
 	}
 	if w := f.Where(); w.Mark != "IP protocol 253, 131" || !w.Any {
 		t.Errorf("Where = %+v", w)
 	}
-	if b[6] |= 0x20; line(t, f, b, len(b)) != "" {
+	if b[6] |= 0x20; ifaLine(t, f, b, len(b)) != "" {
 		t.Error("a fragment was read")
 	}
 	ip := packet.IPv6{HopLimit: 61, Proto: 253, Src: [16]byte{0: 0xfd, 15: 1}, Dst: [16]byte{0: 0xfd, 15: 2}}
 	six := append(packet.AppendIPv6(nil, &ip, len(b)-20), b[20:]...)
 	want := start + `"flow":{"src":"fd00::1","dst":"fd00::2","proto":17,"src_port":4196,"dst_port":9028},"flags":["inband"],` + values + first + "," + newest + "]"
-	if got := line(t, f, six, len(six)); got != want {
+	if got := ifaLine(t, f, six, len(six)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -208,7 +208,7 @@ func TestWhere(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	b := unhex(t, twoHops)
 	var batch decode.Batch
-	reader := Packets{}.NewReader()
+	reader := IFA{}.NewReader()
 	var p packet.Packet
 	p.Frame(packet.LinkRaw, b, len(b))
 	reader.Read(&batch, &p, b)
@@ -224,22 +224,22 @@ func TestAllocations(t *testing.T) {
 func TestProvenShort(t *testing.T) {
 	b := unhex(t, "4500000b1001400040fd00000a0001010a0002022f2f0410300065580000000700000007ff00fd006400010f")
 	var batch decode.Batch
-	if n := read(&batch, Packets{Proven: true}, b, len(b)); n != 0 {
+	if n := readIFA(&batch, IFA{Proven: true}, b, len(b)); n != 0 {
 		t.Errorf("%d reports of a packet of 11 bytes", n)
 	}
 }
 
 // Whatever the bytes: no panic, an error names a byte of the packet, or the missing one behind it, and leaves no value.
-func FuzzRead(f *testing.F) {
+func FuzzReadIFA(f *testing.F) {
 	b := unhex(f, twoHops)
 	f.Add(b, len(b))
 	f.Add(b[:50], len(b))
 	f.Fuzz(func(t *testing.T, b []byte, length int) {
 		length = max(length, len(b))
 		var batch decode.Batch
-		read(&batch, Packets{Proven: true}, b, length)
+		readIFA(&batch, IFA{Proven: true}, b, length)
 		batch.Reset()
-		for range read(&batch, Packets{}, b, length) {
+		for range readIFA(&batch, IFA{}, b, length) {
 			r := batch.Reports[0]
 			switch {
 			case r.Err.Reason != 0 && (r.Err.Offset < 0 || r.Err.Offset > len(b) || len(r.Hops) > 0 || r.AddRare().IOAM.Has != 0 || r.Flags != 0 || r.Kind != 0):

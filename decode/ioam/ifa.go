@@ -1,4 +1,4 @@
-package ifa
+package ioam
 
 import (
 	"fmt"
@@ -8,52 +8,52 @@ import (
 	"github.com/hopscope/hopscope/decode/packet"
 )
 
-// Packets reads IFA in packets of the network.
-type Packets struct {
-	Protocols []uint8 // of IP; none means [Protocol]
+// IFA reads IFA in packets of the network.
+type IFA struct {
+	Protocols []uint8 // of IP; none means [IFAProtocol]
 	// Proven: others use the protocols, too. A packet whose header may be another one is passed over, where it is
 	// malformed else.
 	Proven bool
 }
 
-var _ packet.Format = Packets{}
+var _ packet.Format = IFA{}
 
-func (f Packets) protocols() []uint8 {
+func (f IFA) protocols() []uint8 {
 	if len(f.Protocols) == 0 {
-		return []uint8{Protocol}
+		return []uint8{IFAProtocol}
 	}
 	return f.Protocols
 }
 
 // Where is every packet with an IP header.
-func (f Packets) Where() packet.Where {
+func (f IFA) Where() packet.Where {
 	return packet.Where{Any: true, Mark: "IP protocol " + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(f.protocols())), ", "), "[]")}
 }
 
 // NewReader returns a reader that keeps nothing of a packet.
-func (f Packets) NewReader() packet.Reader {
-	r := &reader{proven: f.Proven}
+func (f IFA) NewReader() packet.Reader {
+	r := &ifaReader{proven: f.Proven}
 	for _, p := range f.protocols() {
 		r.protocols[p] = true
 	}
 	return r
 }
 
-func (f Packets) String() string { return "IFA 2.0" }
+func (f IFA) String() string { return "IFA 2.0" }
 
-type reader struct {
+type ifaReader struct {
 	protocols [256]bool // that are IFA
 	proven    bool
 }
 
 // Read reads the IFA stack of a packet. Fragments have none.
-func (r *reader) Read(b *decode.Batch, p *packet.Packet, data []byte) int {
+func (r *ifaReader) Read(b *decode.Batch, p *packet.Packet, data []byte) int {
 	if !r.protocols[p.Proto] || p.IP == 0 || p.L4 == 0 || p.Fragment || r.proven && !proven(behind(p, data)) {
 		return 0
 	}
 	out := b.Next()
 	p.Report(out, data)
-	decodePacket(out, p, data)
+	decodeIFA(out, p, data)
 	return 1
 }
 

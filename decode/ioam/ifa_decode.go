@@ -1,4 +1,4 @@
-package ifa
+package ioam
 
 import (
 	"encoding/binary"
@@ -7,15 +7,15 @@ import (
 	"github.com/hopscope/hopscope/decode/packet"
 )
 
-const format = decode.IFA
+const formatIFA = decode.IFA
 
 var be = binary.BigEndian
 
-// decodePacket reads IFA behind the IP header of p into r, whose flow has been read. Of a packet that is rejected the
+// decodeIFA reads IFA behind the IP header of p into r, whose flow has been read. Of a packet that is rejected the
 // flow stays as it is on the wire.
-func decodePacket(r *decode.Report, p *packet.Packet, data []byte) {
-	r.Format = format
-	s := stack{captured: len(data), end: p.End, header: p.L4}
+func decodeIFA(r *decode.Report, p *packet.Packet, data []byte) {
+	r.Format = formatIFA
+	s := ifaStack{captured: len(data), end: p.End, header: p.L4}
 	data = data[:min(len(data), p.End)]
 	s.data = data
 	if !s.check(r) {
@@ -35,8 +35,8 @@ func decodePacket(r *decode.Report, p *packet.Packet, data []byte) {
 // have reports whether n bytes from at on were captured.
 func have(data []byte, at, n int) bool { return len(data) >= at+n }
 
-// stack is the places of the parts of IFA in a packet.
-type stack struct {
+// ifaStack is the places of the parts of IFA in a packet.
+type ifaStack struct {
 	data     []byte // as captured, up to the end of the packet
 	captured int    // of the frame
 	end      int    // of the packet, may be behind data
@@ -49,9 +49,9 @@ type stack struct {
 }
 
 // check searches for an error, in the order of the bytes. Missing bytes of a cut capture are no error.
-func (s *stack) check(r *decode.Report) bool {
+func (s *ifaStack) check(r *decode.Report) bool {
 	fail := func(field string, offset int, reason decode.Reason) bool {
-		r.Fail(format, field, min(offset, s.captured), reason) // missing bytes are at the end of the capture
+		r.Fail(formatIFA, field, min(offset, s.captured), reason) // missing bytes are at the end of the capture
 		return false
 	}
 	h := s.header
@@ -133,7 +133,7 @@ func (s *stack) check(r *decode.Report) bool {
 }
 
 // transport is the least size of the following header. It is 0 if the place of the metadata behind it is undefined.
-func (s *stack) transport(next uint8) int {
+func (s *ifaStack) transport(next uint8) int {
 	switch next {
 	case packet.ProtoTCP:
 		return tcpLen
@@ -146,7 +146,7 @@ func (s *stack) transport(next uint8) int {
 }
 
 // accept sets the values of the header, and the flow as it was without IFA.
-func (s *stack) accept(r *decode.Report) {
+func (s *ifaStack) accept(r *decode.Report) {
 	r.Kind = decode.KindTrace
 	r.Version = decode.V20
 	if f := s.data[s.header+2]; f&(FlagInband|FlagTurnAround) != 0 {
@@ -158,7 +158,7 @@ func (s *stack) accept(r *decode.Report) {
 
 // acceptMetadata sets the values of the metadata header and the hops with a captured value, the first of the path
 // first.
-func (s *stack) acceptMetadata(r *decode.Report) {
+func (s *ifaStack) acceptMetadata(r *decode.Report) {
 	m := s.data[s.metadata:]
 	x := &r.AddRare().IOAM
 	x.Requested = m[0]
@@ -173,15 +173,15 @@ func (s *stack) acceptMetadata(r *decode.Report) {
 	for i := range n {
 		at := s.blocks + (n-1-i)*hopLen
 		hops[i] = decode.Hop{}
-		hop(&hops[i], &nodes[i], s.data[at:min(at+hopLen, len(s.data))])
+		readIFAHop(&hops[i], &nodes[i], s.data[at:min(at+hopLen, len(s.data))])
 	}
 }
 
 // nodeIDEnd is where the first value of a hop ends.
 const nodeIDEnd = 3
 
-// hop reads a hop's block, of which b may lack some: values that were captured whole are taken.
-func hop(h *decode.Hop, x *decode.IOAMNode, b []byte) {
+// readIFAHop reads a hop's block, of which b may lack some: values that were captured whole are taken.
+func readIFAHop(h *decode.Hop, x *decode.IOAMNode, b []byte) {
 	var whole [hopLen]byte
 	n := copy(whole[:], b)
 	word := func(at int) uint32 { return be.Uint32(whole[at:]) }
