@@ -27,11 +27,13 @@ type Config struct {
 	Wait          time.Duration `yaml:"wait" range:"1ms..1s" doc:"Longest time that frames wait in a partly filled block of a ring."`
 
 	Datagrams map[uint16]ingest.Kind // UDP destination ports of datagrams to take, with what alone may come to each
+	Section   string                 // of the settings, which errors name
 }
 
 // DefaultConfig reads no interface.
 func DefaultConfig() Config {
 	return Config{
+		Section:    "afpacket",
 		EtherTypes: []uint16{0x0700, 0x0701, 0x1337}, Protocols: []uint8{0, 60, 253}, Promiscuous: true,
 		RingBytes: 16 << 20, MaxFrameBytes: 9216, Wait: 10 * time.Millisecond,
 	}
@@ -84,7 +86,7 @@ func (c Config) Metrics() []ingest.Metric {
 		{Name: "frames_total", Help: "Frames read from interfaces.", Value: func(s *ingest.Stats) uint64 { return s.Frames }},
 		{Name: "bytes_total", Help: "Bytes of frames read from interfaces.", Value: func(s *ingest.Stats) uint64 { return s.Bytes }},
 		{Name: "kernel_dropped_total", Help: "Frames dropped by the kernel: the ring was full.", Value: func(s *ingest.Stats) uint64 { return s.KernelDropped }},
-		{Name: "truncated_total", Help: "Frames longer than afpacket.max_frame_bytes.", Value: func(s *ingest.Stats) uint64 { return s.Truncated }},
+		{Name: "truncated_total", Help: "Frames longer than " + c.Section + ".max_frame_bytes.", Value: func(s *ingest.Stats) uint64 { return s.Truncated }},
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// datagram turns a frame into what a socket would have received: the payload of a whole UDP datagram to one of the
+// Datagram turns a frame into what a socket would have received: the payload of a whole UDP datagram to one of the
 // ports, without headers. It leaves any other frame unchanged, also one whose lengths contradict each other.
-func (c *Config) datagram(f *ingest.Frame) {
+func (c *Config) Datagram(f *ingest.Frame) {
 	b, wire := f.Data, f.Length
 	ether := uint16(0)
 	if f.Link == ingest.LinkEthernet {

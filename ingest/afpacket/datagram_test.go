@@ -10,6 +10,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 // TestDatagram makes datagrams of frames, whole, cut and damaged, and compares them with what the decoder of packets reads in the frames.
@@ -18,14 +19,14 @@ func TestDatagram(t *testing.T) {
 	c := Config{Datagrams: map[uint16]ingest.Kind{6343: ingest.SFlow, 32766: ingest.Anything}}
 	made := 0
 	for range 200_000 {
-		h := makeHead(rng)
-		h.proto, h.offset = 17, 0
+		h := testkit.MakeFrameHead(rng, maxTags)
+		h.Proto, h.Offset = 17, 0
 		ethernet := rng.IntN(4) != 0
 		if !ethernet {
-			h.tags = nil
+			h.Tags = nil
 		}
-		b := h.frame(ethernet)
-		if h.ether != 0x0800 && h.ether != 0x86dd {
+		b := h.Frame(ethernet)
+		if h.Ether != 0x0800 && h.Ether != 0x86dd {
 			continue
 		}
 		payload := make([]byte, rng.IntN(60))
@@ -34,11 +35,11 @@ func TestDatagram(t *testing.T) {
 		}
 		l4, ip := len(b)-8, 0
 		if ethernet {
-			ip = 14 + 4*len(h.tags)
+			ip = 14 + 4*len(h.Tags)
 		}
 		b = append(b, payload...)
 		binary.BigEndian.PutUint16(b[l4+4:], uint16(8+len(payload)))
-		if h.v6 {
+		if h.V6 {
 			binary.BigEndian.PutUint16(b[ip+4:], uint16(len(b)-l4))
 		} else {
 			binary.BigEndian.PutUint16(b[ip+2:], uint16(len(b)-ip))
@@ -60,8 +61,8 @@ func TestDatagram(t *testing.T) {
 			f.Link = ingest.LinkEthernet
 		}
 		link := f.Link
-		c.datagram(&f)
-		kind, wanted := c.Datagrams[h.port]
+		c.Datagram(&f)
+		kind, wanted := c.Datagrams[h.Port]
 		if f.Link != ingest.LinkUDP {
 			if clean && wanted && len(b) >= l4+8 {
 				t.Fatalf("no datagram of % x", b)
@@ -82,7 +83,7 @@ func TestDatagram(t *testing.T) {
 		if end := min(len(b), p.UDPEnd(b)); !bytes.Equal(f.Data, b[p.L4+8:max(end, p.L4+8)]) || f.Length < len(f.Data) {
 			t.Fatalf("% x: payload % x of %d, want % x", b, f.Data, f.Length, b[p.L4+8:end])
 		}
-		if clean && (f.Length != len(payload) || f.Only != kind || !bytes.Equal(f.Data, payload[:len(f.Data)]) || f.Src.Addr() != netip.Addr(h.src)) {
+		if clean && (f.Length != len(payload) || f.Only != kind || !bytes.Equal(f.Data, payload[:len(f.Data)]) || f.Src.Addr() != netip.Addr(h.Src)) {
 			t.Fatalf("%+v of % x", f, payload)
 		}
 	}

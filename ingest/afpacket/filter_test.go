@@ -1,7 +1,6 @@
 package afpacket
 
 import (
-	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -11,19 +10,8 @@ import (
 	"golang.org/x/net/bpf"
 
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
-
-// head is the headers of a generated frame: the oracle of the filter, which reads no bytes.
-type head struct {
-	tags     []uint16
-	ether    uint16
-	v6       bool
-	src, dst netip.Addr
-	proto    uint8
-	options  int // bytes of options of IPv4
-	offset   uint16
-	port     uint16
-}
 
 // ports are datagrams of any kind to take.
 func ports(list ...uint16) map[uint16]ingest.Kind {
@@ -34,76 +22,22 @@ func ports(list ...uint16) map[uint16]ingest.Kind {
 	return m
 }
 
-func makeHead(rng *rand.Rand) (h head) {
-	pick := func(n ...uint16) uint16 { return n[rng.IntN(len(n))] }
-	for range rng.IntN(3) {
-		h.tags = append(h.tags, pick(0x8100, 0x88a8, 0x9100))
-	}
-	h.ether = pick(0x0800, 0x0800, 0x86dd, 0x86dd, 0x0700, 0x0701, 0x0806, 0x88cc)
-	h.v6 = h.ether == 0x86dd
-	address := func() netip.Addr {
-		if h.v6 {
-			a := netip.MustParseAddr("2001:db8::1").As16()
-			a[rng.IntN(16)] ^= byte(pick(0, 1, 128))
-			return netip.AddrFrom16(a)
-		}
-		return netip.AddrFrom4([4]byte{byte(pick(10, 192)), byte(rng.IntN(3)), byte(pick(0, 127, 128)), 1})
-	}
-	h.src, h.dst = address(), address()
-	h.proto = uint8(pick(17, 17, 17, 6, 0, 253))
-	h.options = 4 * rng.IntN(11)
-	h.offset = pick(0, 0, 0, 185)
-	h.port = pick(6343, 32766, 53, 4739)
-	return h
-}
-
-// frame is the head in bytes.
-func (h *head) frame(ethernet bool) (b []byte) {
-	if ethernet {
-		b = make([]byte, 12)
-		for _, t := range h.tags {
-			b = binary.BigEndian.AppendUint16(b, t)
-			b = append(b, 0, 7)
-		}
-		b = binary.BigEndian.AppendUint16(b, h.ether)
-	}
-	switch h.ether {
-	case 0x0800:
-		ip := make([]byte, 20+h.options)
-		ip[0] = 4<<4 | byte(len(ip)/4)
-		binary.BigEndian.PutUint16(ip[6:], h.offset|0x2000) // more fragments
-		ip[9] = h.proto
-		copy(ip[12:], h.src.AsSlice())
-		copy(ip[16:], h.dst.AsSlice())
-		b = append(b, ip...)
-	case 0x86dd:
-		ip := make([]byte, 40)
-		ip[0], ip[6] = 6<<4, h.proto
-		copy(ip[8:], h.src.AsSlice())
-		copy(ip[24:], h.dst.AsSlice())
-		b = append(b, ip...)
-	}
-	b = append(b, 9, 9)
-	b = binary.BigEndian.AppendUint16(b, h.port)
-	return append(b, 0, 8, 0, 0)
-}
-
-// wanted is whether the settings take a frame of the head.
-func (h *head) wanted(c *Config, ethernet bool) bool {
-	if c.Everything || ethernet && slices.Contains(c.EtherTypes, h.ether) {
+// wanted is whether the settings take a frame of a head.
+func wanted(c *Config, h *testkit.FrameHead, ethernet bool) bool {
+	if c.Everything || ethernet && slices.Contains(c.EtherTypes, h.Ether) {
 		return true
 	}
-	if h.ether != 0x0800 && h.ether != 0x86dd {
+	if h.Ether != 0x0800 && h.Ether != 0x86dd {
 		return false
 	}
-	in := func(p netip.Prefix) bool { return p.Contains(h.src) || p.Contains(h.dst) }
+	in := func(p netip.Prefix) bool { return p.Contains(h.Src) || p.Contains(h.Dst) }
 	if prefixes, _ := c.prefixes(); len(prefixes) > 0 && !slices.ContainsFunc(prefixes, in) {
 		return false
 	}
-	if slices.Contains(c.Protocols, h.proto) {
+	if slices.Contains(c.Protocols, h.Proto) {
 		return true
 	}
-	return h.proto == 17 && (h.v6 || h.offset == 0) && slices.Contains(c.ports(), h.port)
+	return h.Proto == 17 && (h.V6 || h.Offset == 0) && slices.Contains(c.ports(), h.Port)
 }
 
 // TestFilter runs filters of many settings over made frames, and compares what they take with what the settings say of the
@@ -135,19 +69,19 @@ func TestFilter(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2000 {
-				h := makeHead(rng)
+				h := testkit.MakeFrameHead(rng, maxTags)
 				if !ethernet {
-					h.tags = nil
-					if h.ether != 0x0800 && h.ether != 0x86dd {
+					h.Tags = nil
+					if h.Ether != 0x0800 && h.Ether != 0x86dd {
 						continue
 					}
 				}
-				frame := h.frame(ethernet)
+				frame := h.Frame(ethernet)
 				n, err := vm.Run(frame)
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := h.wanted(&c, ethernet)
+				want := wanted(&c, &h, ethernet)
 				if (n > 0) != want {
 					t.Fatalf("%+v\n%+v\n% x: took %d bytes, want %t", c, h, frame, n, want)
 				}

@@ -49,15 +49,15 @@ type ring struct {
 	at   int // offset of the next of those in mem
 }
 
-// device is an interface of this machine, as it is now.
-type device struct {
-	index int
-	up    bool
-	link  uint16
+// Device is an interface of this machine, as it is now.
+type Device struct {
+	Index int
+	Up    bool
+	Link  uint16 // [ingest.LinkEthernet], or [ingest.LinkRaw] for a tunnel of IP
 }
 
-// lookUp finds an interface by its name.
-func lookUp(name string) (d device, err error) {
+// LookUp finds an interface by its name.
+func LookUp(name string) (d Device, err error) {
 	i, err := net.InterfaceByName(name)
 	if err != nil {
 		return d, fmt.Errorf("%s is no interface of this machine (ip link lists them)", name)
@@ -66,11 +66,11 @@ func lookUp(name string) (d device, err error) {
 	if err != nil {
 		return d, fmt.Errorf("interface %s: %w", name, err)
 	}
-	d = device{index: i.Index, up: i.Flags&net.FlagUp != 0, link: ingest.LinkEthernet}
+	d = Device{Index: i.Index, Up: i.Flags&net.FlagUp != 0, Link: ingest.LinkEthernet}
 	switch kind {
 	case unix.ARPHRD_ETHER, unix.ARPHRD_LOOPBACK:
 	case unix.ARPHRD_NONE, unix.ARPHRD_TUNNEL, unix.ARPHRD_TUNNEL6:
-		d.link = ingest.LinkRaw
+		d.Link = ingest.LinkRaw
 	default:
 		return d, fmt.Errorf("interface %s is of kind %d, and only Ethernet, loopback and tunnels of IP are read", name, kind)
 	}
@@ -94,18 +94,18 @@ func kindOf(name string) (uint16, error) {
 
 // open opens a ring on a device and joins the group of its interface. Nothing is taken before that: a ring beside its group would
 // have the packets of all others, too.
-func (g *group) open(d device, cfg *Config) (_ *ring, err error) {
+func (g *group) open(d Device, cfg *Config) (_ *ring, err error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return nil, explain("open a packet socket", err)
+		return nil, cfg.explain("open a packet socket", err)
 	}
-	r := &ring{fd: fd, link: d.link, left: -1}
+	r := &ring{fd: fd, link: d.Link, left: -1}
 	defer func() {
 		if err != nil {
 			_ = r.close() // the first error is the one to return
 		}
 	}()
-	filter, err := cfg.filter(d.link == ingest.LinkEthernet)
+	filter, err := cfg.filter(d.Link == ingest.LinkEthernet)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (g *group) open(d device, cfg *Config) (_ *ring, err error) {
 		{"set TPACKET_V3", r.option(unix.PACKET_VERSION, unix.TPACKET_V3)},
 		{"reserve room for a tag", r.option(unix.PACKET_RESERVE, tagBytes)},
 		{"leave out what is sent", r.option(unix.PACKET_IGNORE_OUTGOING, 1)},
-		{fmt.Sprintf("make a ring of %d bytes (afpacket.ring_bytes)", blocks*blockBytes), func() error {
+		{fmt.Sprintf("make a ring of %d bytes (%s.ring_bytes)", blocks*blockBytes, cfg.Section), func() error {
 			return unix.SetsockoptTpacketReq3(fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &unix.TpacketReq3{
 				Block_size: blockBytes, Block_nr: uint32(blocks), Frame_size: 2048, Frame_nr: uint32(blocks) * blockBytes / 2048,
 				Retire_blk_tov: uint32(cfg.Wait.Milliseconds()),
@@ -129,19 +129,19 @@ func (g *group) open(d device, cfg *Config) (_ *ring, err error) {
 			return err
 		}},
 		{"bind", func() error {
-			return unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: bigEndian(unix.ETH_P_ALL), Ifindex: d.index})
+			return unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: bigEndian(unix.ETH_P_ALL), Ifindex: d.Index})
 		}},
-		{"take packets for other machines (afpacket.promiscuous)", func() error {
+		{"take packets for other machines (" + cfg.Section + ".promiscuous)", func() error {
 			if !cfg.Promiscuous {
 				return nil
 			}
-			return unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &unix.PacketMreq{Ifindex: int32(d.index), Type: unix.PACKET_MR_PROMISC})
+			return unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &unix.PacketMreq{Ifindex: int32(d.Index), Type: unix.PACKET_MR_PROMISC})
 		}},
-		{"join the other rings", func() error { return g.join(fd, d.index) }},
+		{"join the other rings", func() error { return g.join(fd, d.Index) }},
 		{"set the filter", func() error { return r.attach(filter) }},
 	} {
 		if err := step.do(); err != nil {
-			return nil, explain(step.what, err)
+			return nil, cfg.explain(step.what, err)
 		}
 	}
 	return r, nil
@@ -153,12 +153,12 @@ func (r *ring) option(name, value int) func() error {
 }
 
 // explain adds the failed step and the remedy to an error.
-func explain(what string, err error) error {
+func (c *Config) explain(what string, err error) error {
 	switch {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		err = fmt.Errorf("%w: it needs CAP_NET_RAW (AmbientCapabilities=CAP_NET_RAW in the unit, or setcap cap_net_raw+ep on the program)", err)
 	case errors.Is(err, unix.ENOMEM):
-		err = fmt.Errorf("%w: the kernel has not so much memory in one piece: make afpacket.ring_bytes or afpacket.workers smaller", err)
+		err = fmt.Errorf("%w: the kernel has not so much memory in one piece: make %s.ring_bytes or %[2]s.workers smaller", err, c.Section)
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }

@@ -80,13 +80,13 @@ func (k *slot) close() error {
 // look checks the interface of a slot that had a problem. The kernel resumes a ring whose device is up again. A device
 // with another number needs another ring.
 func (k *slot) look() {
-	d, err := lookUp(k.group.name)
+	d, err := LookUp(k.group.name)
 	switch {
 	case err != nil:
 		k.down(fmt.Sprintf("nothing is read from %s: %v", k.group.name, err))
-	case !d.up:
+	case !d.Up:
 		k.down("nothing is read from " + k.group.name + ": it is down")
-	case k.ring != nil && k.index == d.index:
+	case k.ring != nil && k.index == d.Index:
 		k.down("")
 	default:
 		err := k.close()
@@ -98,6 +98,6 @@ func (k *slot) look() {
 			k.down(fmt.Sprintf("nothing is read from %s: %v", k.group.name, err))
 			return
 		}
-		k.up(r, d.index)
+		k.up(r, d.Index)
 	}
 }

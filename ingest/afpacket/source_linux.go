@@ -41,7 +41,7 @@ func New(cfg Config) (*Source, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c, err := ingest.NewCrew("afpacket", cfg.workers())
+	c, err := ingest.NewCrew(cfg.Section, cfg.workers())
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func New(cfg Config) (*Source, error) {
 			g.slots, w.slots = append(g.slots, k), append(w.slots, k)
 		}
 		if err := g.start(&s.cfg); err != nil {
-			errs = append(errs, fmt.Errorf("afpacket: %w", err))
+			errs = append(errs, fmt.Errorf("%s: %w", cfg.Section, err))
 		} else if problem := g.problem(); problem != "" {
 			s.notices = append(s.notices, problem)
 		}
@@ -71,12 +71,12 @@ func New(cfg Config) (*Source, error) {
 
 // start opens the rings of an interface for the first time.
 func (g *group) start(cfg *Config) error {
-	d, err := lookUp(g.name)
+	d, err := LookUp(g.name)
 	if err != nil {
 		return err
 	}
 	for _, k := range g.slots {
-		if !d.up {
+		if !d.Up {
 			k.down(g.name + " is down, and is read once it is up (ip link set " + g.name + " up)")
 			continue
 		}
@@ -84,7 +84,7 @@ func (g *group) start(cfg *Config) error {
 		if err != nil {
 			return fmt.Errorf("interface %s: %w", g.name, err)
 		}
-		k.up(r, d.index)
+		k.up(r, d.Index)
 	}
 	return nil
 }

@@ -9,6 +9,6 @@ import (
 )
 
 // New fails: other systems have no such rings.
-func New(Config) (ingest.Source, error) {
-	return nil, errors.New("afpacket: interfaces are read on Linux alone; tcpdump -w into a FIFO of pcap.files does it elsewhere")
+func New(cfg Config) (ingest.Source, error) {
+	return nil, errors.New(cfg.Section + ": interfaces are read on Linux alone; tcpdump -w into a FIFO of pcap.files does it elsewhere")
 }

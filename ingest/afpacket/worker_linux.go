@@ -74,7 +74,7 @@ func (w *worker) read(k *slot, handle func(int, *ingest.Batch)) bool {
 		var bytes, cut uint64
 		for i := range w.batch.Frames {
 			f := &w.batch.Frames[i]
-			w.cfg.datagram(f)
+			w.cfg.Datagram(f)
 			bytes += uint64(len(f.Data))
 			if f.Length > len(f.Data) {
 				cut++
@@ -143,11 +143,11 @@ func (w *worker) errors() error {
 		errno, err := unix.GetsockoptInt(k.ring.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 		switch {
 		case err != nil:
-			return fmt.Errorf("afpacket: interface %s: %w", k.group.name, err)
+			return fmt.Errorf("%s: interface %s: %w", w.cfg.Section, k.group.name, err)
 		case unix.Errno(errno) == unix.ENETDOWN, unix.Errno(errno) == unix.ENODEV, unix.Errno(errno) == unix.ENXIO:
 			k.look()
 		case errno != 0:
-			return fmt.Errorf("afpacket: interface %s: %w", k.group.name, unix.Errno(errno))
+			return fmt.Errorf("%s: interface %s: %w", w.cfg.Section, k.group.name, unix.Errno(errno))
 		}
 	}
 	return nil
@@ -161,7 +161,7 @@ func (w *worker) drain(handle func(int, *ingest.Batch)) error {
 			continue
 		}
 		if err := k.ring.attach(nothing); err != nil {
-			return fmt.Errorf("afpacket: turn away packets of %s: %w", k.group.name, err)
+			return fmt.Errorf("%s: turn away packets of %s: %w", w.cfg.Section, k.group.name, err)
 		}
 	}
 	for _, k := range w.slots {
