@@ -53,6 +53,11 @@ func (c *Collector) leftOutOfSources() (list []sink.Limit) {
 			list = append(list,
 				sink.Limit{Setting: "afpacket.max_frame_bytes", N: st.Truncated, What: "frames were cut, and what is beyond the cut is lost"}, // by stage: cut
 				sink.Limit{Setting: "afpacket.ring_bytes", N: st.KernelDropped, What: "frames were lost, because the ring was full"})
+		case "afxdp":
+			list = append(list,
+				sink.Limit{Setting: "afxdp.max_frame_bytes", N: st.Truncated, What: "frames were cut, and what is beyond the cut is lost"}, // by stage: cut
+				sink.Limit{Setting: "afxdp.umem_bytes", N: st.RingDropped + st.RingFull, What: "frames were lost, because the ring was full"},
+				sink.Limit{Setting: "afxdp.ring_bytes", N: st.KernelDropped - min(st.KernelDropped, st.RingDropped+st.RingFull), What: "frames were lost, because the ring of AF_PACKET was full"})
 		case "pcap":
 			list = append(list, sink.Limit{Setting: "the snapshot length of what captures (tcpdump -s 0)", N: st.Truncated, What: "frames of captures were cut, and what is beyond the cut is lost"})
 		case "otlp":

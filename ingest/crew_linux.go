@@ -79,6 +79,11 @@ func (c *Crew) Stopped() bool { return c.stopped.Load() }
 // Prompt implements [Prompter].
 func (c *Crew) Prompt(before int64) {
 	c.last.Store(&question{before})
+	c.Wake()
+}
+
+// Wake ends the waiting of all workers.
+func (c *Crew) Wake() {
 	c.Guard(func(open bool) {
 		for _, fd := range c.wake {
 			if open {

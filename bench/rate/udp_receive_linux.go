@@ -17,6 +17,7 @@ import (
 
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/ingest/afpacket"
+	"github.com/hopscope/hopscope/ingest/afxdp"
 	"github.com/hopscope/hopscope/ingest/udp"
 )
 
@@ -41,8 +42,10 @@ var receivers = []receiver{
 	{"spread", "ingest/udp, 4 sockets, steering spread", runSource(newDiscard, four)},
 	{"decode", "ingest/udp and decoders", runSource(newDecoder, one)},
 	{"pipeline", "ingest/udp, decoders, exporters, flows, sketches, windows", runSource(newPipeline, one)},
-	{"ring", "ingest/afpacket", runRing(newDiscard)},
-	{"ring-pipeline", "ingest/afpacket, decoders, exporters, flows, sketches, windows", runRing(newPipeline)},
+	{"ring", "ingest/afpacket", runRing(packetRing, newDiscard)},
+	{"ring-pipeline", "ingest/afpacket, decoders, exporters, flows, sketches, windows", runRing(packetRing, newPipeline)},
+	{"xdp", "ingest/afxdp", runRing(xdpRing, newDiscard)},
+	{"xdp-pipeline", "ingest/afxdp, decoders, exporters, flows, sketches, windows", runRing(xdpRing, newPipeline)},
 }
 
 func one(c *udp.Config) { c.Workers = 1 }
@@ -144,17 +147,40 @@ func turnAway(ctx context.Context, o receiverOptions) (to netip.AddrPort, c *net
 	return to, c, err
 }
 
-// runRing makes a receiver of ingest/afpacket on the loopback interface.
-func runRing(build func(receiverOptions) (func(*ingest.Batch), error)) func(context.Context, receiverOptions, *atomic.Uint64, func(netip.AddrPort)) error {
+// onLoopback are the settings of one worker that reads datagrams to a port from the loopback interface.
+func onLoopback(c *afpacket.Config, to netip.AddrPort, o receiverOptions) {
+	c.Interfaces, c.Workers, c.MaxFrameBytes, c.Datagrams = []string{afpacket.Loopback}, 1, o.UDP.MaxDatagramBytes, map[uint16]ingest.Kind{to.Port(): ingest.Anything}
+}
+
+func packetRing(to netip.AddrPort, o receiverOptions) (ingest.Source, error) {
+	cfg := afpacket.DefaultConfig()
+	onLoopback(&cfg, to, o)
+	return afpacket.New(cfg)
+}
+
+// xdpRing has as much memory as packetRing. It fails where it would read through AF_PACKET.
+func xdpRing(to netip.AddrPort, o receiverOptions) (ingest.Source, error) {
+	cfg := afxdp.DefaultConfig()
+	onLoopback(&cfg.Config, to, o)
+	s, err := afxdp.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if n := s.Notices(); len(n) > 0 {
+		return nil, errors.Join(errors.New(n[0]), s.Close())
+	}
+	return s, nil
+}
+
+// runRing makes a receiver of rings of the loopback interface.
+func runRing(open func(netip.AddrPort, receiverOptions) (ingest.Source, error), build func(receiverOptions) (func(*ingest.Batch), error)) func(context.Context, receiverOptions, *atomic.Uint64, func(netip.AddrPort)) error {
 	return func(ctx context.Context, o receiverOptions, count *atomic.Uint64, listening func(netip.AddrPort)) error {
 		to, c, err := turnAway(ctx, o)
 		if err != nil {
 			return err
 		}
 		defer c.Close()
-		cfg := afpacket.DefaultConfig()
-		cfg.Interfaces, cfg.Workers, cfg.MaxFrameBytes, cfg.Datagrams = []string{"lo"}, 1, o.UDP.MaxDatagramBytes, map[uint16]ingest.Kind{to.Port(): ingest.Anything}
-		s, err := afpacket.New(cfg)
+		s, err := open(to, o)
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ type target struct {
 
 // startTarget starts a receiver on its CPU and waits until it listens.
 func startTarget(o *UDP, name string) (*target, error) {
-	t := &target{addr: o.to, cpu: o.receiveCPU, ring: strings.HasPrefix(name, "ring")}
+	t := &target{addr: o.to, cpu: o.receiveCPU, ring: strings.HasPrefix(name, "ring") || strings.HasPrefix(name, "xdp")}
 	if name == "command" {
 		args := strings.Fields(o.command)
 		t.cmd = exec.Command(args[0], args[1:]...)

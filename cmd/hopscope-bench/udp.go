@@ -29,6 +29,8 @@ root and Linux, to receivers with one core, one after the other:
   ring           ingest/afpacket, counting only, with the kernel's work for a socket that
                  takes nothing
   ring-pipeline  ingest/afpacket, and what pipeline has behind its source
+  xdp            ingest/afxdp, counting only, in generic mode
+  xdp-pipeline   ingest/afxdp, and what pipeline has behind its source
   ring-gopacket  gopacket's ring, counting only, in programs with C (CGO_ENABLED=1)
 
 A collector given with --command is measured like them, by the loss that the kernel counts.`,

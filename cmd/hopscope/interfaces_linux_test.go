@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -10,22 +11,42 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/afpacket"
 	"github.com/hopscope/hopscope/internal/plain"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// The same datagrams, received by a socket and read from the loopback interface, are the same reports, hops and flows to the bit.
+// The same datagrams, received by a socket, read from the loopback interface and from a capture, are the same reports, hops and
+// flows to the bit.
 func TestInterfaces(t *testing.T) {
+	if !testkit.Isolated(t) {
+		return
+	}
 	payloads := plain.Payloads(t, "../../decode/testdata/fabric-report05.pcap")
+	from, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}) // not connected: the answer that nothing listens is no error
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
 	var want string
-	for _, ring := range []bool{false, true} {
+	for _, way := range []string{"socket", "afpacket", "afxdp", "pcap"} {
 		to := netip.MustParseAddrPort(testkit.FreeAddr(t))
 		cfg := defaultConfig()
 		cfg.Web.Listen, cfg.Window, cfg.Shards, cfg.UDP.Workers = "", time.Hour, 1, 1
 		cfg.Ports = []string{to.String() + " reports"}
-		if ring {
-			cfg.Ports, cfg.AFPacket.Interfaces, cfg.AFPacket.Ports = nil, []string{loopbackInterface}, []string{fmt.Sprint(to.Port(), " reports")}
+		ports := []string{fmt.Sprint(to.Port(), " reports")}
+		switch way {
+		case "afpacket":
+			cfg.Ports, cfg.AFPacket.Interfaces, cfg.AFPacket.Ports = nil, []string{afpacket.Loopback}, ports
+		case "afxdp":
+			cfg.Ports, cfg.AFXDP.Interfaces, cfg.AFXDP.Ports = nil, []string{afpacket.Loopback}, ports
+		case "pcap":
+			cfg.PCAP.Files = []string{captureOf(t, netip.MustParseAddrPort(from.LocalAddr().String()), netip.AddrPortFrom(to.Addr(), 32766), payloads)}
 		}
 		cfg.listen()
 		if _, err := examine(&cfg, nil, true); err != nil {
@@ -38,34 +59,71 @@ func TestInterfaces(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- r.Run(ctx) }()
-		from, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}) // not connected: the answer that nothing listens is no error
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer from.Close()
 		for i, b := range payloads {
-			if _, err := from.WriteToUDPAddrPort(b, to); err != nil {
+			if way == "pcap" {
+				i = len(payloads) - 1
+			} else if _, err := from.WriteToUDPAddrPort(b, to); err != nil {
 				t.Fatal(err)
 			}
 			testkit.Until(t, "the datagram was received", func() bool { return r.Summary(1, 1).Ledger.Received > uint64(i) })
 		}
+		steered := counter(t, r.Registry(), "hopscope_afxdp_steered_total")
 		stop()
 		if err := <-ended; err != nil {
 			t.Fatal(err)
 		}
+		if all := float64(len(payloads)); way == "afxdp" && steered != all || way != "afxdp" && steered != 0 {
+			t.Errorf("%s: %v of %v datagrams were steered", way, steered, all)
+		}
 		s := r.Summary(1000, 1000)
 		if s.Reports == 0 || len(s.Hops) == 0 || s.Ledger.Received != uint64(len(payloads)) {
-			t.Fatalf("ring %t: %d reports of %d datagrams, %d hops", ring, s.Reports, len(payloads), len(s.Hops))
+			t.Fatalf("%s: %d reports of %d datagrams, %d hops", way, s.Reports, len(payloads), len(s.Hops))
 		}
 		text, err := json.Marshal([]any{s.Reports, s.Malformed, s.ByKind, s.MalformedReasons, s.FlowCount, s.Flows, s.HopCount, s.Hops, s.Ledger.Received})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ring && string(text) != want {
-			t.Errorf("by the ring\n%s, by the socket\n%s", text, want)
+		if want != "" && string(text) != want {
+			t.Errorf("by %s\n%s, by the socket\n%s", way, text, want)
 		}
 		want = string(text)
 	}
+}
+
+// counter is the sum of a counter over its labels, 0 without it.
+func counter(t *testing.T, from prometheus.Gatherer, name string) (sum float64) {
+	t.Helper()
+	all, err := from.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name {
+				sum += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+// captureOf writes a capture of datagrams from an address to another one.
+func captureOf(t *testing.T, from, to netip.AddrPort, payloads [][]byte) string {
+	t.Helper()
+	le := binary.LittleEndian
+	words := func(b []byte, list ...uint32) []byte {
+		for _, n := range list {
+			b = le.AppendUint32(b, n)
+		}
+		return b
+	}
+	b := words(nil, 0xa1b23c4d, 4<<16|2, 0, 0, 1<<16, uint32(ingest.LinkRaw))
+	for i, payload := range payloads {
+		ip := packet.AppendIPv4(nil, &packet.IPv4{TTL: 64, Proto: packet.ProtoUDP, Src: from.Addr().As4(), Dst: to.Addr().As4()}, 8+len(payload))
+		ip = append(packet.AppendUDP(ip, from.Port(), to.Port(), len(payload)), payload...)
+		b = append(words(b, 1, uint32(i), uint32(len(ip)), uint32(len(ip))), ip...)
+	}
+	return writeFile(t, string(b))
 }
 
 // A port that a socket has is not read from an interface that sees the same datagrams.
@@ -86,6 +144,13 @@ func TestInterfacesCheck(t *testing.T) {
 		"afpacket: {interfaces: [eth0], ports: [7 otlp-grpc]}\n":         `afpacket.ports[0]: "7 otlp-grpc" is not PORT [TYPE]`,
 		"afpacket: {interfaces: [eth0], ports: [7 netflow]}\n":           "is none of auto",
 		"afpacket: {interfaces: [eth0, eth0]}\n":                         "interfaces: eth0 is listed twice",
+		"afxdp: {interfaces: [eth0]}\n":                                  "",
+		"ports: []\nafxdp: {interfaces: [lo], ports: [6343]}\n":          "",
+		"afxdp: {interfaces: [lo]}\n":                                    "name its port in afxdp.ports",
+		"afxdp: {interfaces: [eth0], ports: [7 otlp-grpc]}\n":            `afxdp.ports[0]: "7 otlp-grpc" is not PORT [TYPE]`,
+		"afxdp: {interfaces: [eth0]}\nafpacket: {interfaces: [eth0]}\n":  "afxdp.interfaces[0]: eth0 is one of afpacket.interfaces",
+		"afxdp: {interfaces: [eth0], mode: generic, copy: never}\n":      "copy: never requires a driver",
+		"afxdp: {interfaces: [eth0], umem_bytes: 1}\n":                   "umem_bytes",
 		"afpacket: {interfaces: [eth0], addresses: [switch]}\n":          `addresses: "switch" is neither a prefix`,
 		"afpacket: {interfaces: [eth0], ports: [6343], ring_bytes: 1}\n": "ring_bytes",
 	} {

@@ -50,6 +50,9 @@ var limits = []struct{ setting, number, held string }{
 	{"udp.max_datagram_bytes", "", "collector/leftout_test.go MaxDatagramBytes = 64"},
 	{"afpacket.ring_bytes", "", "ingest/afpacket/source_linux_test.go c.RingBytes, c.Wait = 1<<20"},
 	{"afpacket.max_frame_bytes", "", "ingest/afpacket/source_linux_test.go c.MaxFrameBytes = 100"},
+	{"afxdp.umem_bytes", "", "ingest/afxdp/source_linux_test.go c.UMEMBytes, c.Mode = 1<<18, mode"},
+	{"afxdp.ring_bytes", "", "ingest/afpacket/source_linux_test.go c.RingBytes, c.Wait = 1<<20"},
+	{"afxdp.max_frame_bytes", "", "ingest/afxdp/source_linux_test.go c.MaxFrameBytes = 100"},
 	{"otlp.max_request_bytes", "", "requests"},
 	{"otlp.max_requests", "", "ingest/otlp/otlp_test.go MaxRequests"},
 	{"flows.memory_bytes", "", "collector/leftout_test.go MemoryBytes = 1, 1<<20"},
@@ -103,7 +106,7 @@ var limits = []struct{ setting, number, held string }{
 var unlimited = map[string][]string{
 	"what a device or a plan means by its bytes": {"exporters.dialects[].dscp", "exporters.dialects[].dscp_mask", "exporters.dialects.domains[].id", "exporters.dialects.units.*",
 		"exporters.sites[].id", "ipfix.sampling[].rate", "kafka.topics.replication", "pint.search_ids"},
-	"how work is divided, or handed on": {"shards", "udp.workers", "udp.batch_size", "afpacket.workers", "pcap.batch_frames", "influx.batch_points", "kafka.slices", "kafka.in_flight", "kafka.drain_bytes",
+	"how work is divided, or handed on": {"shards", "udp.workers", "udp.batch_size", "afpacket.workers", "afxdp.workers", "afxdp.queues", "pcap.batch_frames", "influx.batch_points", "kafka.slices", "kafka.in_flight", "kafka.drain_bytes",
 		"kafka.max_message_bytes", "consume.record_bytes", "*.spool.segment_bytes", "parquet.memory_bytes", "parquet.row_group_rows", "influx.split_requests", "flows.path_length", "pint.sketch_bytes"},
 	"when a value is worth a finding, or how many are compared":                            {"events.[^m]*", "events.min_records"},
 	"how far back something is kept or merged":                                             {"corrections_bytes", "history.max_bytes", "web.history_windows", "web.access.changes_bytes", "jsonl.rotate_bytes", "consume.patience"},

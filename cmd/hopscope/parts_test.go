@@ -16,9 +16,12 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// TestCapturesBesideSockets runs the daemon with sockets, a capture and a FIFO as its sources and JSON lines as its
+// TestCapturesBesideSockets runs the daemon with sockets, interfaces, a capture and a FIFO as its sources and JSON lines as its
 // store. It compares the result with a replay of the same captures.
 func TestCapturesBesideSockets(t *testing.T) {
+	if !testkit.Isolated(t) {
+		return
+	}
 	capture := filepath.Join("..", "..", "decode", "testdata", "geant-int10-reports.pcap")
 	replayed, err := program("replay", capture, "--profile", "geant", "--format", "json").Output()
 	if err != nil {
@@ -35,7 +38,7 @@ func TestCapturesBesideSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := writeFile(t, fmt.Sprintf("window: 200ms\nexporters: {profile: geant}\nudp: {listen: [\"127.0.0.1:0\"]}\n"+
-		"afpacket: {interfaces: [lo], workers: 1}\notlp: {enabled: true, grpc: \"127.0.0.1:0\", http: \"127.0.0.1:0\"}\npcap: {files: [%q, %q]}\njsonl: {enabled: true, path: %q, spool: {dir: %q}}\nweb: {listen: \"127.0.0.1:0\"}\nlog: {format: json}\n",
+		"afpacket: {interfaces: [lo], workers: 1}\nafxdp: {interfaces: [host0], workers: 1, umem_bytes: 262144}\notlp: {enabled: true, grpc: \"127.0.0.1:0\", http: \"127.0.0.1:0\"}\npcap: {files: [%q, %q]}\njsonl: {enabled: true, path: %q, spool: {dir: %q}}\nweb: {listen: \"127.0.0.1:0\"}\nlog: {format: json}\n",
 		capture, fifo, lines, filepath.Join(dir, "spool")))
 	c := program("collect", "--config", path, "--format", "json")
 	var out bytes.Buffer

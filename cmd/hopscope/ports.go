@@ -12,6 +12,7 @@ import (
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/afpacket"
 	"github.com/hopscope/hopscope/ingest/otlp"
 	"github.com/hopscope/hopscope/ingest/pcapfile"
 	"github.com/hopscope/hopscope/ingest/udp"
@@ -57,7 +58,7 @@ func parsePort(s string) (a netip.AddrPort, t portType, err error) {
 // names addresses, and ports in it that another program uses are left out.
 func (c *config) listen() {
 	c.UDP.Ports, c.OTLP.Ports = nil, nil
-	defer func() { c.AFPacket.Datagrams = c.datagrams() }()
+	defer c.datagrams()
 	spare := slices.Equal(c.Ports, defaultPorts)
 	if spare && (len(c.UDP.Listen) > 0 || c.OTLP.Enabled) {
 		return
@@ -73,27 +74,32 @@ func (c *config) listen() {
 	}
 }
 
-// datagrams are the UDP ports whose datagrams are read from interfaces, with what alone may come to each: those of sockets, and
+// interfaces are the settings of interfaces that are read.
+func (c *config) interfaces() []*afpacket.Config {
+	return []*afpacket.Config{&c.AFPacket, &c.AFXDP.Config}
+}
+
+// datagrams sets the UDP ports whose datagrams are read from interfaces, with what alone may come to each: those of sockets, and
 // further ones. A port with several types takes anything.
-func (c *config) datagrams() map[uint16]ingest.Kind {
-	kinds := map[uint16]ingest.Kind{}
-	add := func(port uint16, k ingest.Kind) {
-		if other, ok := kinds[port]; ok && other != k {
-			k = ingest.Anything
+func (c *config) datagrams() {
+	for _, in := range c.interfaces() {
+		in.Datagrams = map[uint16]ingest.Kind{}
+		add := func(port uint16, k ingest.Kind) {
+			if other, ok := in.Datagrams[port]; ok && other != k {
+				k = ingest.Anything
+			}
+			in.Datagrams[port] = k
 		}
-		if port != 0 {
-			kinds[port] = k
+		for _, p := range c.sockets() {
+			add(p.Addr.Port(), p.Only)
 		}
-	}
-	for _, p := range c.sockets() {
-		add(p.Addr.Port(), p.Only)
-	}
-	for _, s := range c.AFPacket.Ports {
-		if a, t, err := parsePort(s); err == nil && !t.tcp { // else the checks report it
-			add(a.Port(), t.only)
+		for _, s := range in.Ports {
+			if a, t, err := parsePort(s); err == nil && !t.tcp { // else the checks report it
+				add(a.Port(), t.only)
+			}
 		}
+		delete(in.Datagrams, 0)
 	}
-	return kinds
 }
 
 // sockets are the addresses that UDP sockets receive at.
@@ -106,33 +112,33 @@ func (c *config) sockets() (list []udp.Port) {
 	return append(list, c.UDP.Ports...)
 }
 
-// checkInterfaces reads the ports of interfaces, and finds sockets whose datagrams the rings of an interface would have, too.
-func checkInterfaces(cfg *config, v *verdict) {
-	for i, s := range cfg.AFPacket.Ports {
-		switch _, t, err := parsePort(s); {
-		case err != nil:
-			v.problem(fmt.Sprintf("afpacket.ports[%d]", i), "%v", err)
-		case t.tcp || strings.Contains(strings.Fields(s)[0], ":"):
-			v.problem(fmt.Sprintf("afpacket.ports[%d]", i), "%q is not PORT [TYPE] of UDP, such as \"6343 sflow\"", s)
+// checkInterfaces reads the ports of interfaces of one section, and finds sockets whose datagrams the rings of an interface would have, too.
+func checkInterfaces(cfg *config, in *afpacket.Config, v *verdict) {
+	for i, s := range in.Ports {
+		if _, t, err := parsePort(s); err != nil {
+			v.problem(fmt.Sprintf("%s.ports[%d]", in.Section, i), "%v", err)
+		} else if t.tcp || strings.Contains(strings.Fields(s)[0], ":") {
+			v.problem(fmt.Sprintf("%s.ports[%d]", in.Section, i), "%q is not PORT [TYPE] of UDP, such as \"6343 sflow\"", s)
 		}
 	}
-	for i, name := range cfg.AFPacket.Interfaces {
+	for i, name := range in.Interfaces {
+		key := fmt.Sprintf("%s.interfaces[%d]", in.Section, i)
 		if _, err := net.InterfaceByName(name); err != nil && name != "" && v.dry { // a start says it with what else it needs
-			v.warn(fmt.Sprintf("afpacket.interfaces[%d]", i), "%s is no interface of this machine", name)
+			v.warn(key, "%s is no interface of this machine", name)
+		}
+		if in != &cfg.AFPacket && slices.Contains(cfg.AFPacket.Interfaces, name) {
+			v.problem(key, "%s is one of afpacket.interfaces, and its packets would be read twice", name)
 		}
 		for _, p := range cfg.sockets() {
 			a := p.Addr
-			if a.Port() != 0 && (a.Addr().IsLoopback() == (name == loopbackInterface) || a.Addr().IsUnspecified()) {
-				v.problem(fmt.Sprintf("afpacket.interfaces[%d]", i), "datagrams to %s come to %s and to the socket of this address, and would be read twice: "+
-					"take the address out of ports, and name its port in afpacket.ports", a, name)
+			if a.Port() != 0 && (a.Addr().IsLoopback() == (name == afpacket.Loopback) || a.Addr().IsUnspecified()) {
+				v.problem(key, "datagrams to %s come to %s and to the socket of this address, and would be read twice: "+
+					"take the address out of ports, and name its port in %s.ports", a, name, in.Section)
 				break
 			}
 		}
 	}
 }
-
-// loopbackInterface is the name of that on Linux.
-const loopbackInterface = "lo"
 
 // kinds returns the types of report that UDP ports accept, for captures. The list names the collector's own addresses,
 // but a capture may be from elsewhere, so only the number counts. A port with several types in the list accepts
@@ -159,6 +165,7 @@ func (c *config) closed() {
 	c.UDP.SetDefaults()
 	c.OTLP.SetDefaults()
 	c.AFPacket.SetDefaults()
+	c.AFXDP.SetDefaults()
 	c.Ports, c.PCAP, c.Web.Listen = slices.Clone(defaultPorts), pcapfile.DefaultFollowConfig(), ""
 	c.listen()
 }
@@ -201,8 +208,10 @@ func checkPorts(cfg *config, v *verdict) {
 			}
 		}
 	}
-	checkInterfaces(cfg, v)
-	if len(cfg.UDP.Listen)+len(cfg.UDP.Ports)+len(cfg.OTLP.Ports)+len(cfg.PCAP.Files)+len(cfg.AFPacket.Interfaces)+len(cfg.Ports) == 0 && !cfg.OTLP.Enabled {
+	for _, in := range cfg.interfaces() {
+		checkInterfaces(cfg, in, v)
+	}
+	if len(cfg.UDP.Listen)+len(cfg.UDP.Ports)+len(cfg.OTLP.Ports)+len(cfg.PCAP.Files)+len(cfg.AFPacket.Interfaces)+len(cfg.AFXDP.Interfaces)+len(cfg.Ports) == 0 && !cfg.OTLP.Enabled {
 		v.problem("ports", "nothing is received: no port is given, no otlp, no capture, no interface; \"32766\" receives from this machine, \"[::]:32766\" from everywhere")
 	}
 }

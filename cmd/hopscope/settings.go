@@ -9,6 +9,7 @@ import (
 	"github.com/hopscope/hopscope/collector/fleet"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/ingest/afpacket"
+	"github.com/hopscope/hopscope/ingest/afxdp"
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/ingest/otlp"
 	"github.com/hopscope/hopscope/ingest/pcapfile"
@@ -29,6 +30,7 @@ type config struct {
 	Ports              []string              `yaml:"ports" doc:"Ports, as [ADDRESS:]PORT [TYPE], by default at 127.0.0.1; [::] is every address. Type auto, or none, recognises telemetry reports, sFlow, IPFIX and NetFlow 9; reports, sflow and ipfix read that alone. otlp-grpc and otlp-http are TCP ports for OTLP metrics. Default ports that are in use are left out with a warning."`
 	UDP                udp.Config            `yaml:"udp" doc:"Report datagrams from the network."`
 	AFPacket           afpacket.Config       `yaml:"afpacket" doc:"Packets of interfaces through kernel rings (Linux)."`
+	AFXDP              afxdp.Config          `yaml:"afxdp" doc:"Report datagrams of interfaces through AF_XDP, around the kernel's network stack (Linux)."`
 	PCAP               pcapfile.FollowConfig `yaml:"pcap" doc:"Captures beside the sockets."`
 	OTLP               otlp.Config           `yaml:"otlp" doc:"Metrics of OpenTelemetry from switches."`
 	collector.Analysis `yaml:""`

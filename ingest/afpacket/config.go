@@ -30,6 +30,9 @@ type Config struct {
 	Section   string                 // of the settings, which errors name
 }
 
+// Loopback is the name of the loopback interface, on Linux.
+const Loopback = "lo"
+
 // DefaultConfig reads no interface.
 func DefaultConfig() Config {
 	return Config{

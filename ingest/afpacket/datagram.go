@@ -7,9 +7,23 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// Datagram turns a frame into what a socket would have received: the payload of a whole UDP datagram to one of the
+// Unwrap turns whole datagrams among frames into what a socket would have received. It returns the bytes of all frames then,
+// and how many of them were cut.
+func (c *Config) Unwrap(frames []ingest.Frame) (bytes, cut uint64) {
+	for i := range frames {
+		f := &frames[i]
+		c.datagram(f)
+		bytes += uint64(len(f.Data))
+		if f.Length > len(f.Data) {
+			cut++
+		}
+	}
+	return bytes, cut
+}
+
+// datagram turns a frame into what a socket would have received: the payload of a whole UDP datagram to one of the
 // ports, without headers. It leaves any other frame unchanged, also one whose lengths contradict each other.
-func (c *Config) Datagram(f *ingest.Frame) {
+func (c *Config) datagram(f *ingest.Frame) {
 	b, wire := f.Data, f.Length
 	ether := uint16(0)
 	if f.Link == ingest.LinkEthernet {

@@ -61,7 +61,7 @@ func TestDatagram(t *testing.T) {
 			f.Link = ingest.LinkEthernet
 		}
 		link := f.Link
-		c.Datagram(&f)
+		c.datagram(&f)
 		kind, wanted := c.Datagrams[h.Port]
 		if f.Link != ingest.LinkUDP {
 			if clean && wanted && len(b) >= l4+8 {

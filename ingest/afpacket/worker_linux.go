@@ -71,15 +71,7 @@ func (w *worker) read(k *slot, handle func(int, *ingest.Batch)) bool {
 		return false
 	}
 	if n := len(w.batch.Frames); n > 0 {
-		var bytes, cut uint64
-		for i := range w.batch.Frames {
-			f := &w.batch.Frames[i]
-			w.cfg.Datagram(f)
-			bytes += uint64(len(f.Data))
-			if f.Length > len(f.Data) {
-				cut++
-			}
-		}
+		bytes, cut := w.cfg.Unwrap(w.batch.Frames)
 		before, owes := w.member.Owes()
 		k.Asked = k.Asked || owes && w.batch.Frames[n-1].Time >= before
 		handle(w.id, &w.batch)
