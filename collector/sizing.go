@@ -40,7 +40,7 @@ type Sizing struct {
 }
 
 // Processor times in units of [traffic.Unit], and resident bytes. They were fitted to runs of "hopscope-bench sizing",
-// which compares their sums with a running collector.
+// which compares their sums with a running collector; bench/RESULTS.md states how far they are off.
 const (
 	unitsWake   = 7.6  // a worker that wakes, takes a batch and hands it to shards
 	wakeTime    = 60e3 // nanoseconds between the end of a pause and the next one
