@@ -15,6 +15,17 @@
 // Values are not learnt while a finding about them is active: the means stay those of before it. A finding that recurs
 // again and again is one finding.
 //
+// Few values are judged with care:
+//
+//   - One value makes a window. At least half of the hops with one report a window that get 400 times as slow are found
+//     within ten windows.
+//   - Of fewer than 100 values, a 99th percentile is critical if the mean of three windows reaches the limit.
+//   - A change of the maximum has to repeat: of fewer than 100 values twice within five windows, of fewer than 20 three
+//     times in a row.
+//   - The minimum is compared from 100 values on, and the ratio of the 99th percentile to the 90th from 400 on. Only
+//     their rise counts. The finding has the word "lowest", or the p99 that is usual beside this p90.
+//   - Rarely used hops have six times the transmission time added to both sides, learnt from nearly empty queues.
+//
 // Values are compared by their logarithms, so that a hop of 10 µs and one of 10 ms are judged alike. Everything is plain
 // arithmetic: no clock, no randomness, about two kilobytes a hop, and the same windows give the same findings.
 package detect

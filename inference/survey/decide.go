@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// The evidence that an error of the map needs before it is named. docs/pint.md derives the rate of false alarms.
+// The evidence that an error of the map needs before it is named. The package comment derives the rate of false alarms.
 const (
 	minFlows   = 3 // flows that it explains, from as many source addresses,
 	minIngress = 2 // that enter the network at so many nodes; not for errors of the hosts of a prefix

@@ -10,6 +10,20 @@
 // repairs the others, and deletes the controller's own entries that are no longer wanted. It leaves the entries of
 // others, and reads again to verify the result.
 //
+// # Order
+//
+// Insertions come before deletions. A request has updates of one level, since a switch may execute them in any order.
+// Deletions are in reverse. The levels are:
+//
+//   - intmd.p4: clone sessions; all other tables; collector; drops; queues; egress_port; ingress.watch.
+//   - into.p4: as intmd.p4, then egress.assigned.
+//   - pint.p4: clone sessions; all other tables; collector; egress_port; egress.plan; ingress.watch. So a plan is stamped
+//     last.
+//
+// Errors are by update. After a refusal no later level is tried. Updates of a request without an answer are unknown, and
+// reported, until read back. Answers are refused whole (answerError) if entries do not fit their table, repeat, were
+// not requested, or exceed a million. So are answers with a wrong number of errors.
+//
 // Numbers are sent as short as possible and accepted in any length; fields that match everything are omitted.
 //
 // # BMv2
