@@ -345,7 +345,7 @@ func TestControlInto(t *testing.T) {
 	text := string(mustRead(t, config))
 	before, _, _ := strings.Cut(text, "switches: ")
 	_, after, _ := strings.Cut(text, "admin: ")
-	text = fmt.Sprintf("%sswitches: [%s]\norchestrate: {file: %s, every: 1s, max_changes: 1}\nadmin: %s", before, strings.Join(switches, ", "), at("into.json"), after)
+	text = fmt.Sprintf("%sswitches: [%s]\norchestrate: {file: %s, every: 1s}\nadmin: %s", before, strings.Join(switches, ", "), at("into.json"), after)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
