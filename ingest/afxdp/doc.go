@@ -22,7 +22,8 @@
 // The program is attached in driver mode, else in generic mode, in which the kernel runs it on every packet of any interface.
 // The kernel binds a socket with zero-copy if the driver has that, else with copies. Without rights, kernel or interface for
 // it, AF_PACKET reads alone, and a notice says why. The kernel detaches the program when the process ends, however it ends,
-// because the link of the program belongs to the process (bpf_link, since Linux 5.9).
+// because the link of the program belongs to the process (bpf_link, since Linux 5.9). The program is attached before sockets are
+// bound, since the kernel releases the queue of a closed socket with delay.
 //
 // # What is lost, and how it is known
 //
