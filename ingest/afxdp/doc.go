@@ -36,5 +36,5 @@
 // The program is written as instructions of package asm, so that its source is what is loaded; the test runs it in the kernel
 // over generated frames beside the filter of afpacket. C would need a compiler and a committed binary. Loading and attaching
 // are those of cilium/ebpf. Sockets and rings are system calls: the public packages for them copy descriptors a call, and one
-// needs another library for interfaces.
+// needs another library for interfaces. bench/RESULTS.md has the processor time beside sockets and AF_PACKET.
 package afxdp
