@@ -15,15 +15,17 @@ import (
 // Outcomes of the paths of a plan, as agents report them to collectors. Of a probe that returns to its agent, that agent
 // knows all. Of another one each agent reports what it knows, under the same path:
 //
-//   - The sender reports the rounds that its card took, at once. It leaves out those of the first [settling] of a plan, and
-//     as many after rounds that it did not send.
+//   - The sender reports the rounds that its port took, at once. It leaves out those of the first [settling] of a plan,
+//     and as many after rounds that it did not send.
 //   - The receiver reports what came, [lag] turns later, so that a round is reported as sent before it is as received. It
 //     reports the rounds lost between others, which are certain, as lost forward too. Rounds that are due by the schedule
 //     and did not come are missed. Whether they were sent is up to the sender's report.
 //
-// So a collector that takes no more missed rounds for lost than were sent and not received in the same time accuses no
-// path when an agent begins, pauses, ends, or adopts a plan before the others. A sender of which nothing came yet has the address
-// 0.0.0.0; its path is only reported if no other one that comes has the same number. Delays are those of one clock, and so of probes that return to their agent.
+// A collector takes no more missed rounds for lost than were sent and not received in the same time. So it accuses no
+// path when an agent begins, pauses, ends, or adopts a plan before the others.
+//
+// A sender of which nothing came yet has the address 0.0.0.0; its path is only reported if no other one that comes has
+// the same number. Delays are those of one clock, and so of probes that return to their agent.
 
 // settling and two intervals are the time from the adoption of a plan, or from a pause, for which rounds are not reported
 // as sent. It is longer than the rounds of the pause may wait for their receiver's report.
