@@ -118,9 +118,13 @@ func checkControlFiles(cfg *controlConfig) error {
 func writeControlled(w io.Writer, cfg *controlConfig, x *steer.Network) (err error) {
 	covered, links := x.Config.Links.Covered()
 	basic, detailed := x.Config.Sent.HopBytes()
-	if interfaces, flows, ok := x.Assigned(); ok {
+	if interfaces, flows, why, ok := x.Assigned(); ok {
 		defer func() {
-			if err == nil {
+			switch {
+			case err != nil:
+			case why != "":
+				_, err = fmt.Fprintln(w, why)
+			default:
 				_, err = fmt.Fprintf(w, "%d interfaces are assigned to %d flows in %s\n", interfaces, flows, cfg.Orchestrate.File)
 			}
 		}()

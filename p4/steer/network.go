@@ -114,13 +114,13 @@ func ReadNetwork(cfg *Files) (*Network, error) {
 	return x, x.readOrchestrator(cfg)
 }
 
-// Assigned returns the numbers of interfaces and flows of the assignment in the files.
-func (x *Network) Assigned() (interfaces, flows int, ok bool) {
+// Assigned returns the numbers of interfaces and flows of the assignment in the files, and why it was left out.
+func (x *Network) Assigned() (interfaces, flows int, why string, ok bool) {
 	if x.orchestrator == nil {
-		return 0, 0, false
+		return 0, 0, "", false
 	}
 	s := x.orchestrator.describe(nil)
-	return s.Assigned, s.FlowsUsed, true
+	return s.Assigned, s.FlowsUsed, s.Why, true
 }
 
 // longest is the interval of the probe that is sent least often.

@@ -45,6 +45,7 @@ const (
 	intoHeaders = 16     // bytes of shim and header
 	mostWords   = 252    // that the shim counts behind them
 	leastEvery  = time.Second
+	mostPort    = 1<<9 - 1 // that the key of the table assigned takes
 )
 
 // bits is the bitmap.
@@ -158,7 +159,12 @@ func (c *OrchestrateConfig) Entries(p *orchestrate.Plan, links *Links, serves ma
 	}
 	var bad planner.Errors
 	table := p4.AssignedTable()
-	list, load := map[string][]p4.Entry{}, map[string]int64{}
+	type key struct {
+		node string
+		port int
+		flow decode.FlowKey
+	}
+	list, load, seen := map[string][]p4.Entry{}, map[decode.FlowKey]int64{}, map[key]bool{}
 	for _, t := range p.Tables {
 		node, port, err := links.egressOf(t.Interface)
 		if err == nil && !serves[node] {
@@ -170,15 +176,19 @@ func (c *OrchestrateConfig) Entries(p *orchestrate.Plan, links *Links, serves ma
 		}
 		for _, e := range t.Entries {
 			k, err := assignable(e.Flow)
-			switch load[e.Flow] += e.Items; {
+			at := key{node, port, k}
+			switch load[k] += e.Items; {
 			case err != nil:
+			case seen[at]:
+				err = fmt.Errorf("interface %q: flow %q is assigned to it twice", t.Interface, e.Flow)
 			case e.First != 0:
 				err = fmt.Errorf("interface %q: its items are split among flows, and a switch adds all of them", t.Interface)
 			case e.Items != c.words():
 				err = fmt.Errorf("interface %q: %d items are assigned, and the bitmap %s adds %d: plan with --items %d", t.Interface, e.Items, c.Bitmap, c.words(), c.words())
-			case load[e.Flow] > mostWords:
-				err = fmt.Errorf("flow %q: %d items do not fit into the header of INT, which counts %d", e.Flow, load[e.Flow], mostWords)
+			case load[k] > mostWords:
+				err = fmt.Errorf("flow %q: %d items do not fit into the header of INT, which counts %d", e.Flow, load[k], mostWords)
 			}
+			seen[at] = true
 			x := c.entry(&k, port, bits, e.Sink)
 			if err == nil {
 				err = table.Check(&x)

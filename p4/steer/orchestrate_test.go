@@ -14,6 +14,7 @@ import (
 	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/emu/program"
 	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/planner/orchestrate"
 	"github.com/hopscope/hopscope/planner/topo"
 )
@@ -277,4 +278,88 @@ func FuzzAssignment(f *testing.F) {
 			}
 		}
 	})
+}
+
+// An interface whose port no switch can match is left out, as those of other switches are. It does not keep the others
+// from a plan.
+func TestPortsThatNoSwitchHas(t *testing.T) {
+	l := orchestrateLinks(t)
+	c := DefaultOrchestrateConfig()
+	o := &orchestrator{cfg: c, links: l, serves: allSwitches(l)}
+	p, err := o.next(t.Context(), collectorWith(map[string][]string{tcpFlow: {"1:1", "1:512", "2:4294967295"}, udpFlow: {"2:511"}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Entries(p, l, o.serves); err != nil || len(p.Tables) != 2 {
+		t.Errorf("%d tables, %v", len(p.Tables), err)
+	}
+	if s := o.describe(nil); s.Outside != 2 || s.Interfaces != 2 {
+		t.Errorf("%d outside and %d interfaces, want 2 and 2", s.Outside, s.Interfaces)
+	}
+}
+
+// Reports that ended with all others count no longer, since the collector's newest window goes on.
+func TestReportsThatEnded(t *testing.T) {
+	l := orchestrateLinks(t)
+	o := &orchestrator{cfg: DefaultOrchestrateConfig(), links: l, serves: allSwitches(l)}
+	page := collectorWith(map[string][]string{tcpFlow: {"1:1"}})
+	p, err := o.next(t.Context(), page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.adopt(p, nil)
+	get := page.Get
+	for end, want := range map[int64]int{60_000: 1, 62_999: 1, 63_000: 0, 1 << 60: 0} {
+		page.Get = func(ctx context.Context, path string, into any) error {
+			if strings.HasPrefix(path, "/api/map/state") {
+				return json.Unmarshal(fmt.Appendf(nil, `{"end_ms":%d}`, end), into)
+			}
+			return get(ctx, path, into)
+		}
+		_, err := o.next(t.Context(), page)
+		if s := o.describe(nil); s.Reported != want || len(s.Silent) != 1-want || (err == nil) != (want == 1) {
+			t.Errorf("newest window at %d ms: %d reported, %v silent, %v", end, s.Reported, s.Silent, err)
+		}
+	}
+}
+
+// A plan that names one interface of a flow twice, in whatever way, is refused: a switch has one entry of each.
+func TestAssignmentTwice(t *testing.T) {
+	l, c := orchestrateLinks(t), DefaultOrchestrateConfig()
+	leaf := l.graph.NodeName(0)
+	_, err := c.Entries(planOf(tableOf(leaf+":1", tcpFlow, 0, 4, false), tableOf("1:01", tcpFlow, 0, 4, true)), l, allSwitches(l))
+	if err == nil || !strings.Contains(err.Error(), "is assigned to it twice") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A plan that control wrote and that the settings no longer fit is replaced by the next one; one of an operator is refused.
+func TestAssignmentOfOtherSettings(t *testing.T) {
+	l := orchestrateLinks(t)
+	leaf := l.graph.NodeName(0)
+	f := Files{Orchestrate: DefaultOrchestrateConfig(), Switches: []Switch{{Name: leaf, Program: intoProgram}}}
+	f.Orchestrate.File = filepath.Join(t.TempDir(), "into.json")
+	b, err := json.Marshal(planOf(tableOf(leaf+":1", tcpFlow, 0, 3, true)))
+	if err == nil {
+		err = os.WriteFile(f.Orchestrate.File, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, every := range []time.Duration{0, time.Minute} {
+		f.Orchestrate.Every = every
+		x := &Network{Control: &control.Network{}, Config: &Config{Links: l}}
+		switch err := x.readOrchestrator(&f); {
+		case every == 0:
+			if err == nil || !strings.Contains(err.Error(), "plan with --items 4") {
+				t.Errorf("a plan of an operator: %v", err)
+			}
+		case err != nil:
+			t.Errorf("a plan of control: %v", err)
+		default:
+			if s := x.orchestrator.describe(nil); s.Assigned != 0 || !strings.Contains(s.Why, "3 items") {
+				t.Errorf("a plan of control: %+v", s)
+			}
+		}
+	}
 }

@@ -123,6 +123,12 @@ func (o *orchestrator) problem(ctx context.Context, page *Page) (p *orchestrate.
 	if err = list(ctx, m, "/api/hops", "hops", func(h listedHop) { hops, newest = append(hops, h), max(newest, h.LastMS) }); err != nil {
 		return nil, nil, 0, err
 	}
+	var state struct {
+		EndMS int64 `json:"end_ms"`
+	}
+	if m.get(ctx, "/api/map/state", &state) == nil { // windows go on where all reports have ended
+		newest = max(newest, state.EndMS)
+	}
 	since := newest - stillWindows*m.window.Milliseconds()
 	name := func(k inference.HopKey) (id string, ours bool) {
 		n, ok := o.links.nodes[k.Node]
@@ -130,7 +136,7 @@ func (o *orchestrator) problem(ctx context.Context, page *Page) (p *orchestrate.
 			return "", false
 		}
 		node := o.links.graph.NodeName(n)
-		return node + ":" + strconv.FormatUint(uint64(k.EgressIf), 10), o.serves[node]
+		return node + ":" + strconv.FormatUint(uint64(k.EgressIf), 10), o.serves[node] && k.EgressIf <= mostPort
 	}
 	p = &orchestrate.Problem{Objective: o.cfg.Objective, Redundancy: o.cfg.Redundancy}
 	others, index, reported := map[string]bool{}, map[string]int32{}, map[string]bool{}
@@ -334,6 +340,10 @@ func (x *Network) readOrchestrator(cfg *Files) error {
 		return err
 	}
 	y, err := x.carrying(p)
+	if err != nil && o.cfg.Every > 0 { // the settings have changed since; the next plan is of the present ones
+		o.status.Why = fmt.Sprintf("the plan in %s does not fit the settings, and is left out: %v", o.cfg.File, err)
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("orchestrate.file: %s: %w", o.cfg.File, err)
 	}
@@ -351,6 +361,9 @@ func (o *orchestrator) resume(before *orchestrator) {
 	defer before.mu.Unlock()
 	plan := o.status
 	o.status = before.status
+	if plan.Why != "" {
+		o.status.Why = plan.Why
+	}
 	o.status.FlowsUsed, o.status.Assigned, o.status.Entries, o.status.LoadMax = plan.FlowsUsed, plan.Assigned, plan.Entries, plan.LoadMax
 	o.status.Freshness, o.status.FreshnessMax = plan.Freshness, plan.FreshnessMax
 }

@@ -48,6 +48,8 @@ func Problem(s *loop.Status) string {
 		return fmt.Sprintf("%d of %d devices do not follow: %s", bad, len(s.Devices), first)
 	case s.InForce == 0 && !s.DryRun:
 		return "no plan is in force yet"
+	case s.Orchestration != nil && s.Orchestration.Why != "" && s.Orchestration.Assigned == 0:
+		return "no assignment of flows to interfaces: " + s.Orchestration.Why
 	case s.Orchestration != nil && s.Orchestration.Why != "":
 		return "no new assignment of flows to interfaces, and the one before stays: " + s.Orchestration.Why
 	case s.Rounds != nil && s.Rounds.Refuses != "":
