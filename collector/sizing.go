@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/collector/stores"
+	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -191,8 +192,12 @@ func (s *Sizing) add(of, unit string, parts []SizePart, rests string) {
 // raise names the settings that the load exceeds.
 func (s *Sizing) raise(cfg *Config, analysis *Analysis, load Load, flows int) {
 	if load.Flows > flows {
-		need := float64(load.Flows) / float64(flows) * float64(analysis.Flows.MemoryBytes)
-		s.Raise = append(s.Raise, fmt.Sprintf("flows.memory_bytes: %d hold %s of %s flows, the others evict each other; %.0f hold all", analysis.Flows.MemoryBytes, count(float64(flows)), count(float64(load.Flows)), math.Ceil(need/(1<<20))*(1<<20)))
+		need := math.Ceil(float64(load.Flows)/float64(flows)*float64(analysis.Flows.MemoryBytes)/(1<<20)) * (1 << 20)
+		then := fmt.Sprintf("%.0f hold all", need)
+		if need > shard.MostMemory {
+			then = fmt.Sprintf("%.0f would hold all, and it takes at most %d: share the load among %.0f times as many collectors", need, int64(shard.MostMemory), math.Ceil(need/shard.MostMemory))
+		}
+		s.Raise = append(s.Raise, fmt.Sprintf("flows.memory_bytes: %d hold %s of %s flows, the others evict each other; %s", analysis.Flows.MemoryBytes, count(float64(flows)), count(float64(load.Flows)), then))
 	}
 	for _, l := range []struct {
 		key       string

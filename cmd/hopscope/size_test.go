@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,6 +135,29 @@ func TestConfigSize(t *testing.T) {
 	for _, of := range []string{"  influx", "influx out", "  parquet", "  jsonl", "  history"} {
 		if stores[of] <= 0 || one[of] != 0 {
 			t.Errorf("%s: %g with stores, %g without", of, stores[of], one[of])
+		}
+	}
+	lines, s := size("jsonl: {enabled: true, path: \"-\"}\n")
+	if lines["  jsonl"] <= 0 || slices.ContainsFunc(s.Parts, func(p collector.SizePart) bool { return p.Of == "  jsonl" && p.Unit != "cores" }) {
+		t.Errorf("lines on standard output: %+v", s.Parts)
+	}
+	// Memory that is named holds all flows; where none does, collectors that are named do.
+	for _, tt := range []struct{ flows, want string }{{"50M", " hold all"}, {"1G", " hold all"}, {"1G --path=64", "7 times as many collectors"}} {
+		flags := append(strings.Fields("--flows="+tt.flows), "--exporters=1")
+		yaml := "flows: {max_path_length: 64}\n"
+		_, s := size(yaml, flags...)
+		if len(s.Raise) != 1 || !strings.Contains(s.Raise[0], tt.want) {
+			t.Errorf("%s: raise %q, want %q", tt.flows, s.Raise, tt.want)
+			continue
+		}
+		_, hold, _ := strings.Cut(s.Raise[0], "; ")
+		hold, _, _ = strings.Cut(hold, " ")
+		if strings.Contains(tt.want, "collectors") {
+			hold = "1099511627776"
+			flags = append(flags, "--collectors="+tt.want[:1])
+		}
+		if _, s = size("flows: {max_path_length: 64, memory_bytes: "+hold+"}\n", flags...); len(s.Raise) != 0 {
+			t.Errorf("%s: raise %q with %s", tt.flows, s.Raise, hold)
 		}
 	}
 }

@@ -20,6 +20,9 @@ type Config struct {
 	MaxDrops       int           `yaml:"max_drops" doc:"Pairs of node and drop reason in the list of a window; further ones are counted together." range:"1..1000000"`
 }
 
+// MostMemory is the end of the range of [Config.MemoryBytes].
+const MostMemory = 1 << 40
+
 // DefaultConfig keeps about 500 000 flows of five hops.
 func DefaultConfig() Config {
 	return Config{

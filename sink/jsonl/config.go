@@ -57,9 +57,13 @@ const (
 	lineUnits = .5
 )
 
-// Output is what the store is expected to write.
+// Output is what the store is expected to write. Lines on standard output are on no disk of its own.
 func (c *Config) Output(v *sink.Volume) sink.Output {
 	out := sink.Output{Takes: true, Disk: v.Points * lineBytes * sink.Day, Units: v.Points * lineUnits, Rests: fmt.Sprintf("%.0f lines a second of %d bytes", v.Points, lineBytes)}
+	if c.Path == "-" { // where lines go from there is not known
+		out.Disk, out.Rests = 0, out.Rests+", to standard output"
+		return out
+	}
 	if c.RotateBytes > 0 {
 		out.Most = float64(c.RotateBytes) * float64(c.KeepFiles+1)
 	}
