@@ -26,8 +26,8 @@
 // writes the instruction bitmap. For more detail on a part of the network, the agent sends other headers, and no switch
 // is written.
 //
-//   - UDP goes to intPort, which marks INT; the shim has NPT 1 and the original port probePort. The checksum is 0, so that
-//     switches need not keep it right.
+//   - UDP goes to intPort, which marks INT; the shim has NPT 1 and the original port probePort. Switches adjust the
+//     checksum or set it to 0. It is 0 from the start if they do neither (Ends.Checksum).
 //   - The source port and the payload hold the number of the probe. A probe is a flow of its own, and a path of its own.
 //   - The bit D of the INT header says that the sink node discards the packet.
 //   - All probes carry the agent's mark as their DSCP. A switch that leaves marked packets out of its counters does not measure
