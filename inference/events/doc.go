@@ -37,8 +37,9 @@
 // A hop is compared with itself, by package detect. The statistics are the median and the 99th percentile of its
 // latency and of its queue, and its highest utilisation. FalseADay is the one setting of limits. It is divided by the
 // windows of a day and by the watched statistics, rounded up to a power of two: latency, queue and utilisation of each
-// hop, and one for each flow, link and path of probes. Package detect has the factor by which limits grow for a share of the
-// windows. Latencies and utilisation may rise, fall and stand still; queues may rise and stand still, but not at zero.
+// hop, and one for each flow, link and path of probes. Package detect has the factor by which limits grow for a share
+// of the windows. Latencies and utilisation may rise, fall and stand still; queues may rise and stand still, but not at
+// zero.
 //
 // A hop is learning for 360 windows, and for 2160 if it had a finding and recovered by itself in that time. Findings
 // that begin then are marked as Learning. The first findings of bursts and hourly jobs are such ones.
