@@ -126,7 +126,7 @@ func runSteering(ctx context.Context, files *controlFiles, x *steer.Network, fle
 	if fleet != nil {
 		hangup = fleet.hangup
 	}
-	s := &steer.Steering{Settings: files, Hangup: hangup, Cycle: cfg.Loop.Cycle, Network: x, Loop: l, Server: server, Switches: installers, Log: log, Every: cfg.Orchestrate.Every, Assignment: assigned}
+	s := &steer.Steering{Settings: files, Hangup: hangup, Cycle: cfg.Loop.Cycle, Network: x, Loop: l, Server: server, Switches: installers, Log: log, Every: cfg.Orchestrate.Every, Assignment: assigned, Approve: cfg.Loop.Approve}
 	if fleet == nil && cfg.Collector.URL != "" {
 		s.Page = pageOf(cfg.Collector.URL, cfg.Collector.TokenFile, "collector.url")
 	}

@@ -1,9 +1,11 @@
 package steer
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/orchestrate"
+	"github.com/hopscope/hopscope/sink/flock"
 )
 
 // intoProgram is the program of switches that carry out assignments.
@@ -110,6 +113,18 @@ func (c *OrchestrateConfig) readAssignment() (*orchestrate.Plan, error) {
 	return &p, nil
 }
 
+// write replaces the plan of the settings.
+func (c *OrchestrateConfig) write(p *orchestrate.Plan) error {
+	b, err := json.MarshalIndent(p, "", " ")
+	if err == nil {
+		err = flock.ReplaceBytes(c.File, append(b, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("orchestrate.file: %w", err)
+	}
+	return nil
+}
+
 // egressOf is an interface by its name NODE:PORT. The node is a name of the topology, or its number in reports.
 func (d *Links) egressOf(name string) (node string, port int, err error) {
 	at := strings.LastIndexByte(name, ':')
@@ -140,12 +155,19 @@ func assignable(text string) (k decode.FlowKey, err error) {
 	switch {
 	case k.Proto != tcp && k.Proto != udp:
 		return k, fmt.Errorf("flow %q is neither TCP nor UDP", text)
+	case likeIPv4(k.SrcAddr()) || likeIPv4(k.DstAddr()):
+		return k, fmt.Errorf("flow %q has an address in ::/96, which tables do not distinguish from one of IPv4", text)
 	case from != 0 || to != 0:
 		return k, fmt.Errorf("flow %q is of a site; switches know addresses without sites", text)
 	case inference.IsProbe(&k) || inference.IsSTAMP(&k):
 		return k, fmt.Errorf("flow %q is of probes", text)
 	}
 	return k, nil
+}
+
+// likeIPv4 reports whether an address of IPv6 is in ::/96: in a key of 128 bits it is the same as one of IPv4.
+func likeIPv4(a netip.Addr) bool {
+	return a.Is6() && netip.PrefixFrom(netip.IPv6Unspecified(), 96).Contains(a)
 }
 
 // Entries returns the entries of switches that carry out an assignment, by switch. The switches serves are those that can.

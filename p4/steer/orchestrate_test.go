@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/emu/program"
 	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/planner/orchestrate"
 	"github.com/hopscope/hopscope/planner/topo"
@@ -87,6 +90,8 @@ func TestAssignmentEntries(t *testing.T) {
 		{planOf(tableOf(leaf+":1", "all", 0, 4, true)), "is no flow"},
 		{planOf(tableOf(leaf+":1", "10.0.0.1:0 > 10.0.0.2:0 icmp", 0, 4, true)), "neither TCP nor UDP"},
 		{planOf(tableOf(leaf+":1", "10.0.0.1:1 > 10.0.0.2:17768 udp", 0, 4, true)), "is of probes"},
+		{planOf(tableOf(leaf+":1", "[::a00:1]:80 > [2001:db8::2]:5001 tcp", 0, 4, true)), "has an address in ::/96"},
+		{planOf(tableOf(leaf+":1", "[2001:db8::1]:80 > [::a00:2]:5001 tcp", 0, 4, true)), "has an address in ::/96"},
 		{planOf(tableOf(leaf+":1", tcpFlow, 0, 1, true)), "plan with --items 4"},
 		{planOf(tableOf(leaf+":1", tcpFlow, 2, 4, true)), "are split among flows"},
 	} {
@@ -360,6 +365,66 @@ func TestAssignmentOfOtherSettings(t *testing.T) {
 			if s := x.orchestrator.describe(nil); s.Assigned != 0 || !strings.Contains(s.Why, "3 items") {
 				t.Errorf("a plan of control: %+v", s)
 			}
+		}
+	}
+}
+
+// A collector may list flows whose keys a table does not tell apart. One of them alone can be assigned.
+func TestFlowsOfOneKey(t *testing.T) {
+	l := orchestrateLinks(t)
+	for _, tt := range []struct {
+		other         string
+		left, entries int
+	}{{"[::a00:1]:80 > [::a00:2]:5001 tcp", 1, 1}, {udpFlow, 0, 2}} {
+		o := &orchestrator{cfg: DefaultOrchestrateConfig(), links: l, serves: allSwitches(l)}
+		o.cfg.Redundancy = 2
+		p, err := o.next(t.Context(), collectorWith(map[string][]string{tcpFlow: {"1:1"}, tt.other: {"1:1"}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lists, err := o.cfg.Entries(p, l, o.serves)
+		if n := len(lists[l.graph.NodeName(0)]); err != nil || n != tt.entries || len(p.Unserved) != tt.left {
+			t.Errorf("beside %s: %d entries and %d interfaces left, want %d and %d; %v", tt.other, n, len(p.Unserved), tt.entries, tt.left, err)
+		}
+	}
+}
+
+// A plan that waits for approval is not in the file, which the next start carries out without approval. A plan in force is.
+func TestAssignmentWaits(t *testing.T) {
+	for _, approve := range []bool{true, false} {
+		x := newPeered(t, loadIfEmpty, nil, approve, false)
+		command := func(v control.Verb) {
+			t.Helper()
+			if why, err := x.loop.Command(t.Context(), control.Command{Verb: v}); why != "" || err != nil {
+				t.Fatal(v, why, err)
+			}
+		}
+		if approve {
+			x.until("the programs wait", func() bool { return x.device(bad).Awaits && x.device(healthy).Awaits })
+			command(control.Approve)
+		}
+		x.until("the first plan is in force", func() bool { return x.ready(bad) && x.ready(healthy) })
+		o := &orchestrator{cfg: DefaultOrchestrateConfig(), links: orchestrateLinks(t)}
+		o.cfg.File = filepath.Join(t.TempDir(), "into.json")
+		x.assigned.now.Store(o)
+		s := &Steering{Network: &Network{Control: x.network, Config: &Config{Links: o.links, Sent: &loop.Probing{Dialect: probe.INT21, Interval: time.Second}}, orchestrator: o},
+			Loop: x.loop, Log: slog.New(slog.DiscardHandler), Approve: approve}
+		s.Network.fixed = map[string][]control.Entry{bad: ports(), healthy: ports()}
+		if err := s.carry(t.Context(), o, &orchestrate.Plan{}); err != nil {
+			t.Fatal(err)
+		}
+		if approve {
+			x.until("the plan waits", func() bool { return x.status().Pending != nil })
+			s.keep(t.Context())
+			if _, err := os.Stat(o.cfg.File); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the file of a plan that waits: %v", err)
+			}
+			command(control.Approve)
+		}
+		x.until("the plan is in force", func() bool { return x.status().Orchestration.InForce })
+		s.keep(t.Context())
+		if p, err := o.cfg.readAssignment(); err != nil || p == nil {
+			t.Errorf("approval %v: the file of a plan in force: %v, %v", approve, p, err)
 		}
 	}
 }

@@ -1,10 +1,8 @@
 package steer
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -18,7 +16,6 @@ import (
 	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/planner/orchestrate"
 	"github.com/hopscope/hopscope/planner/orchestrate/solve"
-	"github.com/hopscope/hopscope/sink/flock"
 )
 
 // orchestrator plans which flows carry which interfaces, from the flows of a collector, and compares the plan with what
@@ -31,6 +28,7 @@ type orchestrator struct {
 	plan    *orchestrate.Plan // that was carried out last; nil for none
 	network *control.Network  // with its entries
 	logged  string
+	unkept  bool // the file does not have the plan, which may wait for approval
 
 	mu     sync.Mutex
 	status loop.Orchestration
@@ -293,22 +291,22 @@ func (s *Steering) orchestrate(ctx context.Context) {
 	}
 }
 
-// carry gives a plan to the loop. The file has it before any switch.
+// carry gives a plan to the loop. The file has it before any switch, except for one that may wait for approval: the next
+// start would carry it out.
 func (s *Steering) carry(ctx context.Context, o *orchestrator, plan *orchestrate.Plan) error {
 	x, err := s.Network.carrying(plan)
 	if err != nil {
 		return err
 	}
-	b, err := json.MarshalIndent(plan, "", " ")
-	if err == nil {
-		err = flock.ReplaceBytes(o.cfg.File, append(bytes.TrimSpace(b), '\n'))
-	}
-	if err != nil {
-		return fmt.Errorf("orchestrate.file: %w", err)
+	if !s.Approve {
+		if err := o.cfg.write(plan); err != nil {
+			return err
+		}
 	}
 	if err := s.Loop.Replace(ctx, loop.Replacement{Network: x.Control, Probing: x.Config.Sent}); err != nil {
 		return err
 	}
+	o.unkept = s.Approve
 	n := changed(o.plan, plan)
 	o.adopt(plan, x.Control)
 	o.mu.Lock()
@@ -318,6 +316,25 @@ func (s *Steering) carry(ctx context.Context, o *orchestrator, plan *orchestrate
 	s.Network = x
 	s.Log.Info("flows are assigned to interfaces anew", "interfaces", len(plan.Tables), "changed", n, "flows", plan.Stats.FlowsUsed, "freshness_hops", plan.Stats.Freshness.Mean)
 	return nil
+}
+
+// keep writes a plan into the file as soon as it is in force, if it was not written before.
+func (s *Steering) keep(ctx context.Context) {
+	o := s.Network.orchestrator
+	if o == nil || !o.unkept {
+		return
+	}
+	asked, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	status, err := s.Loop.Status(asked)
+	if err != nil || status.Orchestration == nil || !status.Orchestration.InForce {
+		return // the next time
+	}
+	if err := o.cfg.write(o.plan); err != nil {
+		o.fail(err, s.Log)
+		return
+	}
+	o.unkept = false
 }
 
 // readOrchestrator reads the assignment of the settings, if they name one.

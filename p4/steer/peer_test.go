@@ -59,6 +59,9 @@ type peered struct {
 	servers map[string]*p4rttest.Server
 	loads   map[string]*int // of programs, by switch
 	mu      sync.Mutex
+
+	network  *control.Network
+	assigned Assignment
 }
 
 const bad, healthy = "bad", "healthy"
@@ -130,9 +133,11 @@ func newPeered(t *testing.T, load string, fault func(*p4rttest.Server), approve,
 	probes := []planner.Probe{{ID: "p", Agent: "a", Collector: "a", Nodes: []string{bad, healthy}, Links: []string{"l"}, Route: hex.EncodeToString(route)}}
 	net := &control.Network{Name: "two", Probes: probes, Agents: []string{"a"}, Switches: []string{bad, healthy},
 		Entries: func(*control.Plan, string) []control.Entry { return ports() }, Check: func(*control.Plan) error { return nil }}
+	x.network = net
 	x.loop, err = loop.New(loop.Options{
-		Control: control.Config{Cycle: int64(cycle), Timeout: int64(timeout), Attempts: 3, RetryAfter: 1, Audit: 2, Approve: approve, DryRun: dry},
-		Network: net, Probing: &loop.Probing{Dialect: probe.INT21, Interval: time.Second}, Agents: agents, Switches: switches, Journal: x.journal,
+		Orchestration: x.assigned.Status,
+		Control:       control.Config{Cycle: int64(cycle), Timeout: int64(timeout), Attempts: 3, RetryAfter: 1, Audit: 2, Approve: approve, DryRun: dry},
+		Network:       net, Probing: &loop.Probing{Dialect: probe.INT21, Interval: time.Second}, Agents: agents, Switches: switches, Journal: x.journal,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -36,6 +36,7 @@ type Steering struct {
 	Page       *Page         // whose flows are assigned to interfaces; nil for none
 	Every      time.Duration // interval of assignments; 0 for those of the files alone
 	Assignment *Assignment   // of Network
+	Approve    bool          // whether plans wait for approval
 }
 
 // Run reads the settings again at every hangup, and ends the connections of switches that have left the network, until ctx ends.
@@ -54,6 +55,7 @@ func (s *Steering) Run(ctx context.Context) {
 			return
 		case <-t.C:
 			s.letGo(ctx)
+			s.keep(ctx)
 			continue
 		case <-assign:
 			if s.Network.orchestrator != nil {
