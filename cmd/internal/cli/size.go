@@ -76,8 +76,11 @@ this machine is measured in a second; --unit states that of another machine. The
 				return Usagef("--%s %s is outside %.0f..%.0f", r.flag, strconv.FormatFloat(r.v, 'f', -1, 64), r.min, r.max)
 			}
 		}
-		if life < time.Second || unit < 0 {
-			return Usagef("--life %v is below 1s, or --unit %v below 0s", life, unit)
+		switch {
+		case life < time.Second:
+			return Usagef("--life %v is below 1s", life)
+		case unit < 0:
+			return Usagef("--unit %v is below 0s", unit)
 		}
 		file := ""
 		if len(args) > 0 {
@@ -150,14 +153,14 @@ func (q *quantity) String() string { return strconv.FormatFloat(float64(*q), 'f'
 func (q *quantity) Type() string { return "number" }
 
 func (q *quantity) Set(text string) error {
-	scale := 1.0
+	number, scale := text, 1.0
 	for suffix, s := range map[string]float64{"k": 1e3, "M": 1e6, "G": 1e9} {
 		if rest, ok := strings.CutSuffix(text, suffix); ok {
-			text, scale = rest, s
+			number, scale = rest, s
 			break
 		}
 	}
-	v, err := strconv.ParseFloat(text, 64)
+	v, err := strconv.ParseFloat(number, 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 		return fmt.Errorf("%q is no number such as 1500, 500k or 1.5M", text)
 	}
