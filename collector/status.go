@@ -55,7 +55,7 @@ func (c *Collector) Status() Status {
 	if p := shards.Digests.FewIDs.String(); p != "" {
 		s.Problems = append(s.Problems, p)
 	}
-	s.LeftOut = sink.LeftOut(c.leftOut())
+	s.LeftOut = inference.LeftOut(c.leftOut())
 	s.Problems = append(s.Problems, s.LeftOut...)
 	if c.ipfix != nil {
 		s.IPFIX = summary.IPFIX(c.ipfix.Status(), func(a decode.Addr) string { return a.String() })

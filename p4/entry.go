@@ -19,6 +19,14 @@ func Uint(v uint64) Value {
 	return Bytes(b[:])
 }
 
+// Uints returns the values of several numbers, as the parameters of an action.
+func Uints(list ...uint64) (v []Value) {
+	for _, n := range list {
+		v = append(v, Uint(n))
+	}
+	return v
+}
+
 // Bytes makes a Value of big-endian bytes, such as those of an address.
 func Bytes(b []byte) Value {
 	for len(b) > 1 && b[0] == 0 {

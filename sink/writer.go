@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"syscall"
 	"time"
+
+	"github.com/hopscope/hopscope/inference"
 )
 
 // Batch is the unit of a write: the points of one window or a part of it.
@@ -173,4 +175,14 @@ type Witness interface {
 	// time of such a point. It is safe for use beside the other methods. An error for which [Permanent] holds means
 	// that this store or these settings do not support the query; any other may pass.
 	Runs(ctx context.Context, instance string, since time.Time) (map[string]time.Time, error)
+}
+
+// Limited is a writer of windows or points whose own settings limit what it takes. Limits lists all of them, also
+// those that left nothing out. It may be called at any time.
+type Limited interface{ Limits() []inference.Limit }
+
+// Remover is a writer of points that removes what it stored, as by the number of its files. Removed counts since the start of the
+// program, and may be called at any time.
+type Remover interface {
+	Removed() (files, points uint64)
 }

@@ -67,6 +67,24 @@ func Columns(w io.Writer, padding int, flags uint) Flusher {
 	return tabwriter.NewWriter(w, 0, 0, padding, ' ', flags)
 }
 
+// PrintTable prints a title, and below it in columns the output of fill: rows of cells that all end in a tab. Rows before an
+// error are printed.
+func PrintTable(w io.Writer, title string, fill func(t io.Writer) error) error {
+	if _, err := fmt.Fprintln(w, title); err != nil {
+		return err
+	}
+	t := Columns(w, 2, tabwriter.AlignRight)
+	err := fill(t)
+	if e := t.Flush(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(w)
+	return err
+}
+
 // recorded is a table at work.
 type recorded struct {
 	to   *Recorder

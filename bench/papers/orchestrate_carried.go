@@ -193,9 +193,9 @@ func (c *carrying) install(plan *orchestrate.Plan) error {
 		s := c.fabric.Switch(n)
 		s.Mirror(1, carriedReports)
 		for _, e := range []p4.Entry{
-			{Table: "egress.device", Action: "set_device", Params: values(uint64(n+1), 0)},
-			{Table: "egress.envelope.collector", Match: []p4.Match{p4.Number(1)}, Action: "send", Params: values(1, 1, 1, 1, 1, 32766, 900)},
-			{Table: "egress.egress_port", Match: []p4.Match{p4.Number(carriedHost)}, Action: "to_host", Params: values(1500, 1, 1)},
+			{Table: "egress.device", Action: "set_device", Params: p4.Uints(uint64(n+1), 0)},
+			{Table: "egress.envelope.collector", Match: []p4.Match{p4.Number(1)}, Action: "send", Params: p4.Uints(1, 1, 1, 1, 1, 32766, 900)},
+			{Table: "egress.egress_port", Match: []p4.Match{p4.Number(carriedHost)}, Action: "to_host", Params: p4.Uints(1500, 1, 1)},
 		} {
 			if err := s.Put(e); err != nil {
 				return err
@@ -233,18 +233,11 @@ func (c *carrying) install(plan *orchestrate.Plan) error {
 	return nil
 }
 
-func values(list ...uint64) (v []p4.Value) {
-	for _, n := range list {
-		v = append(v, p4.Uint(n))
-	}
-	return v
-}
-
 // send sends a packet of a flow along its path, and reports whether its reports are as planned.
 func (c *carrying) send(k int) (same bool, err error) {
 	path, key := c.p.Flows[k].Interfaces, &c.keys[k]
 	route := func(port int) p4.Entry {
-		return p4.Entry{Table: "ingress.forward.forwarding4", Match: []p4.Match{{Value: p4.Bytes(key.DstAddr().AsSlice()), Prefix: 32}}, Action: "forward", Params: values(uint64(port), 1, 1)}
+		return p4.Entry{Table: "ingress.forward.forwarding4", Match: []p4.Match{{Value: p4.Bytes(key.DstAddr().AsSlice()), Prefix: 32}}, Action: "forward", Params: p4.Uints(uint64(port), 1, 1)}
 	}
 	last := c.at[path[len(path)-1]]
 	end := c.graph.Neighbor(c.graph.ByPort(last[0], last[1]))

@@ -28,8 +28,8 @@ Start with "hopscope demo".`,
 	}
 	root.AddCommand(
 		demoCommand(), collectCommand(), consumeCommand(), consoleCommand(), agentCommand(), controlCommand(), replayCommand(), decodeCommand(), plan.Command(),
-		topCommand(), flowCommand(), findCommand(), findingsCommand(), detectCommand(), healthCommand(), docsCommand(), exportCommand(),
-		selftestCommand(), benchCommand(), configCommand(), tokenCommand(), spoolCommand(), kafkaCommand(), cli.ManCommand(), cli.VersionCommand(),
+		topCommand(), flowCommand(), findCommand(), findingsCommand(), detectCommand(), cli.HealthCommand(), docsCommand(), exportCommand(),
+		selftestCommand(), benchCommand(), configCommand(), cli.TokenCommand(), spoolCommand(), kafkaCommand(), cli.ManCommand(), cli.VersionCommand(),
 	)
 	cli.Prepare(root, interruptible)
 	return root

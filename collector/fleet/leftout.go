@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/hopscope/hopscope/collector/summary"
+	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -25,7 +26,7 @@ func (c *Consumer) logLeftOut() {
 		c.loggedLeft[key] = logged || l.N > 0
 		c.mu.Unlock()
 		if l.N > 0 && !logged {
-			c.log.Warn("left out by a limit", "what", sink.LeftOut([]sink.Limit{l})[0])
+			c.log.Warn("left out by a limit", "what", inference.LeftOut([]inference.Limit{l})[0])
 		}
 	}
 }
@@ -62,14 +63,14 @@ func (c *Consumer) leaveOut(full, windowsFull uint64) {
 }
 
 // limitsHit lists every limit that can leave something out of what this consumer merges, whether it did or not.
-func (c *Consumer) limitsHit() []sink.Limit {
+func (c *Consumer) limitsHit() []inference.Limit {
 	c.mu.Lock()
 	list := append(c.left.Limits(),
-		sink.Limit{Setting: "consume.window_bytes", N: c.full, What: "reports of records found no room in their window"},
-		sink.Limit{Setting: "consume.max_records and consume.max_open", N: c.windowsFull, What: "reports of windows were left out, because too many records or windows were open"})
+		inference.Limit{Setting: "consume.window_bytes", N: c.full, What: "reports of records found no room in their window"},
+		inference.Limit{Setting: "consume.max_records and consume.max_open", N: c.windowsFull, What: "reports of windows were left out, because too many records or windows were open"})
 	c.mu.Unlock()
 	list = append(append(list, c.series.Limits(nil)...), c.receivers.Limits(nil)...)
-	return append(list, sink.Limit{Setting: "alerts.max_open", N: c.alerting.Refused(), What: "findings sent no alert, because too many alerts are open"})
+	return append(list, inference.Limit{Setting: "alerts.max_open", N: c.alerting.Refused(), What: "findings sent no alert, because too many alerts are open"})
 }
 
 // AddLimited adds a writer with limits of its own, the page, so that they are in the metrics. It is called before Run.
@@ -77,4 +78,4 @@ func (c *Consumer) AddLimited(l sink.Limited) { c.limited = append(c.limited, l)
 
 // LeftOut returns a sentence for each limit that left something out in this run, with the setting to raise. The
 // consumer stays ready all the same.
-func (c *Consumer) LeftOut() []string { return sink.LeftOut(c.limitsHit()) }
+func (c *Consumer) LeftOut() []string { return inference.LeftOut(c.limitsHit()) }

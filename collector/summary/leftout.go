@@ -4,12 +4,11 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/window"
-	"github.com/hopscope/hopscope/sink"
 )
 
 // Limits lists every limit of windows and detectors, whether it left something out or not.
-func (t *LeftOut) Limits() []sink.Limit {
-	return []sink.Limit{
+func (t *LeftOut) Limits() []inference.Limit {
+	return []inference.Limit{
 		{Setting: "flows.max_hops", N: t.Hops, What: "records of hops are counted as other, without series or findings of their own"},
 		{Setting: "flows.daily_flows", N: t.flows, What: "rows of flows are stored as other, because the day has no place for their series"},
 		{Setting: "flows.max_hops and exporters.tracking.max_exporters", N: t.rows, What: "rows of exporters, interfaces and findings are stored as other, because the day has no place for their series"},

@@ -282,7 +282,7 @@ func TestMissingReports(t *testing.T) {
 				}
 				continue
 			}
-			if err := r.Error(); err != nil || r.Kind != decode.KindDrop || r.DropReason != probe.DropMissing || r.NodeID != cfg.reportedNode() || r.NodeID < agentNodes || r.Flow.DstPort != probe.OriginalPort && r.Flow.DstPort != probe.INTPort {
+			if err := r.Error(); err != nil || r.Kind != decode.KindDrop || r.DropReason != probe.DropMissing || r.NodeID != cfg.reportedNode() || r.NodeID != probe.AgentNode(cfg.Name) || r.Flow.DstPort != probe.OriginalPort && r.Flow.DstPort != probe.INTPort {
 				t.Fatalf("%v: %+v", err, r)
 			}
 			from := r.Flow.Src.String()

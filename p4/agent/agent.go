@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/hopscope/hopscope/p4/probe"
@@ -38,7 +38,7 @@ type Agent struct {
 	down      atomic.Bool                        // so is the agent's own line
 	unsent    atomic.Pointer[error]              // why the card did not take a probe last
 	refuses   atomic.Pointer[string]             // why the port does not take probes at present; nil while it does
-	outlets   []*outlet                          // of reports
+	outlets   []*probe.Outlet                    // of reports
 
 	reporting sync.Mutex // what out holds
 
@@ -158,13 +158,13 @@ func (a *Agent) addCollector(address string) error {
 	if err != nil {
 		return fmt.Errorf("collector %s: %w", address, err)
 	}
-	r := &outlet{address: address}
+	r := &probe.Outlet{Collector: address}
 	a.outlets = append(a.outlets, r)
 	a.out = append(a.out, &probe.Groups{
 		Node: a.cfg.reportedNode(), HWID: uint8(a.cfg.HardwareID), Most: a.cfg.MTU - 28, Conn: c,
 		Send: func(b []byte) {
 			_, err := c.Write(b)
-			r.sent(err, time.Now(), a.log)
+			r.Sent(err, time.Now(), a.log)
 			if err != nil {
 				a.count.reportErrors.Add(1)
 				return
@@ -173,38 +173,6 @@ func (a *Agent) addCollector(address string) error {
 		},
 	})
 	return nil
-}
-
-// outlet is the state of one collector: whether reports can be sent to it.
-type outlet struct {
-	address string
-	failed  time.Time              // latest failure
-	problem atomic.Pointer[string] // why reports cannot be sent at present; nil while they can
-}
-
-// quiet is the time without a failure after which a collector takes reports again. Where nothing listens, the kernel
-// reports every second datagram as refused.
-const quiet = 10 * time.Second
-
-// sent records the result of sending one datagram, and logs the first failure and the end of failures.
-func (r *outlet) sent(err error, now time.Time, log *slog.Logger) {
-	was := r.problem.Load()
-	switch {
-	case err != nil:
-		r.failed = now
-		why := err.Error()
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			why = "nothing listens there; check collectors here and ports of the collector, which by default are on loopback"
-		}
-		text := fmt.Sprintf("reports to collector %s fail: %s", r.address, why)
-		r.problem.Store(&text)
-		if was == nil {
-			log.Warn("reports cannot be sent", "collector", r.address, "error", why)
-		}
-	case was != nil && now.Sub(r.failed) > quiet:
-		r.problem.Store(nil)
-		log.Info("reports are sent again", "collector", r.address)
-	}
 }
 
 // flush sends the reports that wait for others.
@@ -355,10 +323,7 @@ func (a *Agent) Status() Status {
 	}
 	unreported := ""
 	for _, r := range a.outlets {
-		if why := r.problem.Load(); why != nil {
-			unreported = *why
-			break
-		}
+		unreported = cmp.Or(unreported, r.Problem())
 	}
 	return Status{
 		Name: a.cfg.Name, Interface: a.cfg.Interface, Address: a.ends.From, Epoch: a.epoch.Load(), From: a.from, Since: a.since, Load: a.load,

@@ -3,7 +3,6 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"net"
 	"net/netip"
 	"os"
@@ -67,20 +66,12 @@ func DefaultConfig() Config {
 	return c
 }
 
-// agentNodes is the first node id of the space of agents, which no switch has.
-const agentNodes = 0xf000_0000
-
 // reportedNode is the node id that the agent of c reports as: that of the settings, or one of the space of agents.
 func (c *Config) reportedNode() uint32 {
 	if c.NodeID != 0 {
 		return uint32(c.NodeID)
 	}
-	return AgentNode(c.Name)
-}
-
-// AgentNode is the node id of an agent of a name, in the space of agents.
-func AgentNode(name string) uint32 {
-	return agentNodes | crc32.Checksum([]byte(name), crc32.MakeTable(crc32.Castagnoli))>>4
+	return probe.AgentNode(c.Name)
 }
 
 // SetName sets the name of an agent without one to that of the machine.

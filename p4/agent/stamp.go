@@ -94,7 +94,7 @@ func openSTAMP(a *Agent) (*stampAgent, error) {
 	c := &a.cfg.STAMP
 	x := &stampAgent{agent: a, began: time.Now(), dial: dialUDP, retry: time.Second, reopen: time.Minute}
 	fail := func(err error) (*stampAgent, error) { return nil, errors.Join(fmt.Errorf("stamp: %w", err), x.close()) }
-	keys, err := readKeys(c.Keys)
+	keys, err := probe.ReadKeys(c.Keys)
 	if err != nil {
 		return fail(err)
 	}
@@ -116,7 +116,7 @@ func openSTAMP(a *Agent) (*stampAgent, error) {
 		}
 		x.sessions = append(x.sessions, s)
 	}
-	secrets, err := readKeys(c.Reflector.Keys)
+	secrets, err := probe.ReadKeys(c.Reflector.Keys)
 	if err != nil {
 		return fail(err)
 	}
@@ -143,14 +143,6 @@ func openSTAMP(a *Agent) (*stampAgent, error) {
 	}
 	x.lookAtClock()
 	return x, nil
-}
-
-// readKeys reads a file of keys; nil for none.
-func readKeys(path string) (*probe.Keys, error) {
-	if path == "" {
-		return nil, nil
-	}
-	return probe.ReadKeys(path)
 }
 
 func (x *stampAgent) close() error {

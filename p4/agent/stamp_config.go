@@ -274,7 +274,7 @@ func (c *STAMPReflector) CheckFiles() error { return checkKeys(c.Keys) }
 func (c *STAMP) CheckFiles() error { return checkKeys(c.Keys) }
 
 func checkKeys(path string) error {
-	if _, err := readKeys(path); err != nil {
+	if _, err := probe.ReadKeys(path); err != nil {
 		return fmt.Errorf("keys: %w", err)
 	}
 	return nil

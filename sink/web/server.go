@@ -350,10 +350,10 @@ func (s *Server) marshal(v any) []byte {
 
 // LeftOut returns a sentence for each limit of the page's own settings that left something out since the start. It may
 // be called at any time.
-func (s *Server) LeftOut() []string { return sink.LeftOut(s.Limits()) }
+func (s *Server) LeftOut() []string { return inference.LeftOut(s.Limits()) }
 
 // Limits lists every limit of the page's own settings. It may be called at any time.
-func (s *Server) Limits() []sink.Limit {
+func (s *Server) Limits() []inference.Limit {
 	h := s.history
 	h.mu.RLock()
 	hops, interfaces, probed, flows, exporters := h.hops.refused, h.interfaces.refused, h.probed.refused, h.flows.refused, h.exporters.refused
@@ -361,7 +361,7 @@ func (s *Server) Limits() []sink.Limit {
 	s.findings.mu.RLock()
 	open := s.findings.openEvicted
 	s.findings.mu.RUnlock()
-	return []sink.Limit{
+	return []inference.Limit{
 		{Setting: "web.max_hops", N: hops, What: "rows of hops are not on the page, because it has no place for more hops"},
 		{Setting: "web.max_hops", N: interfaces, What: "rows of interfaces are not on the page, because it has no place for more interfaces"},
 		{Setting: "web.max_hops", N: probed, What: "rows of paths of probes are not on the page, because it has no place for more paths"},

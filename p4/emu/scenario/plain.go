@@ -11,7 +11,6 @@ import (
 
 	headers "github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/ingest/retry"
-	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/p4/stamp"
@@ -147,7 +146,7 @@ func NewPlain(seed uint64, start time.Time, quiet bool) (*Plain, error) {
 		a.edge = n.Graph().NodeName(n.Graph().Node(n.HostInterface(k)))
 		a.addr = p.host(k)
 		a.reflector = stamp.Reflector{Stateful: true, Sessions: plainPorts * len(p.agents), Rate: 10_000}
-		a.reports = probe.NewGroups(agent.AgentNode(a.edge), plainMTU-headers.IPv4Len-headers.UDPLen, nil)
+		a.reports = probe.NewGroups(probe.AgentNode(a.edge), plainMTU-headers.IPv4Len-headers.UDPLen, nil)
 	}
 	for from := range p.agents {
 		for k := range plainPorts * len(p.agents) {
@@ -209,7 +208,7 @@ func (p *Plain) Inventory() string {
 	var nodes, hosts strings.Builder
 	for k := range p.agents {
 		a := &p.agents[k]
-		fmt.Fprintf(&nodes, "  - {id: %d, name: agent %s}\n", agent.AgentNode(a.edge), a.edge)
+		fmt.Fprintf(&nodes, "  - {id: %d, name: agent %s}\n", probe.AgentNode(a.edge), a.edge)
 		fmt.Fprintf(&hosts, "  - {prefix: %s/32, name: host at %s}\n", a.addr, a.edge)
 	}
 	return "nodes:\n" + nodes.String() + "hosts:\n" + hosts.String()

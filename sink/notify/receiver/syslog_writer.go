@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
@@ -62,8 +63,8 @@ func newSyslog(conf Syslog) (*SyslogWriter, error) {
 }
 
 // Limits lists what the settings limit.
-func (w *SyslogWriter) Limits() []sink.Limit {
-	return []sink.Limit{{Setting: "syslog.max_bytes", N: w.cut.Load(), What: "messages of syslog were sent with a text that was cut"}}
+func (w *SyslogWriter) Limits() []inference.Limit {
+	return []inference.Limit{{Setting: "syslog.max_bytes", N: w.cut.Load(), What: "messages of syslog were sent with a text that was cut"}}
 }
 
 // Name is "syslog".

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"cmp"
@@ -8,10 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink/web/access"
 )
 
-func tokenCommand() *cobra.Command {
+// TokenCommand makes the command that makes, lists and revokes tokens of a page.
+func TokenCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "token",
 		Short: "Make, list and revoke tokens of a running page, by role",
@@ -23,7 +25,7 @@ changes. docs/access.md says more.`,
 		Example: `  hopscope token create --name grafana --role viewer --token-file /etc/hopscope/token
   hopscope token list --token-file /etc/hopscope/token
   hopscope token revoke grafana --token-file /etc/hopscope/token`,
-		Args: exactArgs(0),
+		Args: ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(tokenCreateCommand(), tokenListCommand(), tokenRevokeCommand())
@@ -31,7 +33,7 @@ changes. docs/access.md says more.`,
 }
 
 func tokenCreateCommand() *cobra.Command {
-	var a asker
+	var a Asker
 	var name, role string
 	var expires time.Duration
 	c := &cobra.Command{
@@ -42,7 +44,7 @@ write it to a file that --token-file names. A program sends it in the header
 Authorization: Bearer, never in an address.`,
 		Example: `  hopscope token create --name grafana --role viewer --token-file /etc/hopscope/token
   hopscope token create --name ci --role operator --expires 720h --token-file /etc/hopscope/token > ci-token`,
-		Args: exactArgs(0),
+		Args: ExactArgs(0),
 	}
 	a.Flags(c)
 	c.Flags().StringVar(&name, "name", "", "what it is for; no other token has it")
@@ -51,19 +53,19 @@ Authorization: Bearer, never in an address.`,
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		as, err := access.ParseRole(role)
 		if err != nil {
-			return usagef("--%w", err)
+			return Usagef("--%w", err)
 		}
 		if name == "" {
-			return usagef("--name says what the token is for")
+			return Usagef("--name says what the token is for")
 		}
 		if expires < 0 || expires > 0 && expires < time.Second {
-			return usagef("--expires %v is less than a second", expires)
+			return Usagef("--expires %v is less than a second", expires)
 		}
 		var made access.MadeToken
 		if err := a.Post(c.Context(), "/api/tokens/create", access.NewToken{Name: name, Role: as, ExpiresSeconds: int64(expires / time.Second)}, &made, c.OutOrStdout()); err != nil || a.Format == "json" {
 			return err
 		}
-		fmt.Fprintf(c.ErrOrStderr(), "made %s (%s), role %v; this is its secret, which is printed this once:\n", printable(made.Token.Name, false), printable(made.Token.ID, false), made.Token.Role)
+		fmt.Fprintf(c.ErrOrStderr(), "made %s (%s), role %v; this is its secret, which is printed this once:\n", names.Printable(made.Token.Name), names.Printable(made.Token.ID), made.Token.Role)
 		_, err = fmt.Fprintln(c.OutOrStdout(), made.Secret)
 		return err
 	}
@@ -71,11 +73,11 @@ Authorization: Bearer, never in an address.`,
 }
 
 func tokenListCommand() *cobra.Command {
-	var a asker
+	var a Asker
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the tokens, and when each was used last",
-		Args:  exactArgs(0),
+		Args:  ExactArgs(0),
 	}
 	a.Flags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -96,8 +98,8 @@ func tokenListCommand() *cobra.Command {
 		w := tabwriter.NewWriter(c.OutOrStdout(), 0, 8, 2, ' ', 0)
 		fmt.Fprintln(w, "ID\tNAME\tROLE\tMADE\tBY\tEXPIRES\tLAST USED\tFROM")
 		for _, t := range list.Tokens {
-			fmt.Fprintf(w, "%s\t%s\t%v\t%s\t%s\t%s\t%s\t%s\n", printable(t.ID, false), printable(t.Name, false), t.Role, at(t.CreatedMS, "-"), cmp.Or(printable(t.CreatedBy, false), "-"),
-				at(t.ExpiresMS, "never"), at(t.UsedMS, "never"), cmp.Or(printable(t.UsedFrom, false), "-"))
+			fmt.Fprintf(w, "%s\t%s\t%v\t%s\t%s\t%s\t%s\t%s\n", names.Printable(t.ID), names.Printable(t.Name), t.Role, at(t.CreatedMS, "-"), cmp.Or(names.Printable(t.CreatedBy), "-"),
+				at(t.ExpiresMS, "never"), at(t.UsedMS, "never"), cmp.Or(names.Printable(t.UsedFrom), "-"))
 		}
 		return w.Flush()
 	}
@@ -105,12 +107,12 @@ func tokenListCommand() *cobra.Command {
 }
 
 func tokenRevokeCommand() *cobra.Command {
-	var a asker
+	var a Asker
 	c := &cobra.Command{
 		Use:     "revoke ID|NAME",
 		Short:   "Revoke a token, and end the sessions that began with it",
 		Example: "  hopscope token revoke grafana --token-file /etc/hopscope/token",
-		Args:    exactArgs(1),
+		Args:    ExactArgs(1),
 	}
 	a.Flags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -118,7 +120,7 @@ func tokenRevokeCommand() *cobra.Command {
 		if err := a.Post(c.Context(), "/api/tokens/revoke", access.Named{ID: args[0]}, &done, c.OutOrStdout()); err != nil || a.Format == "json" {
 			return err
 		}
-		_, err := fmt.Fprintln(c.OutOrStdout(), printable(done.Done, false))
+		_, err := fmt.Fprintln(c.OutOrStdout(), names.Printable(done.Done))
 		return err
 	}
 	return c

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -10,11 +10,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
-func healthCommand() *cobra.Command {
+// HealthCommand makes the command that asks whether a running program is ready.
+func HealthCommand() *cobra.Command {
 	var page string
 	var timeout time.Duration
 	var alive bool
@@ -24,17 +23,17 @@ func healthCommand() *cobra.Command {
 		Long: `Ask the page of a running collector, consumer or console whether it is ready, and
 print what keeps it from that. Exit status 0 if it is, 1 if it is not or does not
 answer. It needs no token, and no shell or other program, which the image has not.`,
-		Args: exactArgs(0),
+		Args: ExactArgs(0),
 	}
 	c.Flags().StringVar(&page, "url", "http://127.0.0.1:8080", "page of the running program")
 	c.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "longest wait for the answer")
 	c.Flags().BoolVar(&alive, "alive", false, "ask only whether it lives")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := cli.CheckURL("url", page); err != nil {
+		if err := CheckURL("url", page); err != nil {
 			return err
 		}
 		if timeout <= 0 {
-			return usagef("--timeout %v is not above 0", timeout)
+			return Usagef("--timeout %v is not above 0", timeout)
 		}
 		path := "/readyz"
 		if alive {

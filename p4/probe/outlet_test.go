@@ -1,4 +1,4 @@
-package agent
+package probe
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 func TestOutlet(t *testing.T) {
 	var lines bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&lines, nil))
-	o := &outlet{address: "192.0.2.1:32766"}
+	o := &Outlet{Collector: "192.0.2.1:32766"}
 	at := time.Unix(1_800_000_000, 0)
 	for _, c := range []struct {
 		after time.Duration
@@ -30,11 +30,8 @@ func TestOutlet(t *testing.T) {
 		{14 * time.Second, nil, "", 2},
 		{15 * time.Second, errors.New("network is unreachable"), "fail: network is unreachable", 3},
 	} {
-		o.sent(c.err, at.Add(c.after), log)
-		got := ""
-		if p := o.problem.Load(); p != nil {
-			got = *p
-		}
+		o.Sent(c.err, at.Add(c.after), log)
+		got := o.Problem()
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("after %v and %v: the problem is %q, want %q", c.after, c.err, got, c.want)
 		}
