@@ -369,7 +369,7 @@ func TestAssignmentOfOtherSettings(t *testing.T) {
 	}
 }
 
-// A collector may list flows whose keys a table does not tell apart. One of them alone can be assigned.
+// A collector may list flows whose keys a table does not distinguish. One of them alone can be assigned.
 func TestFlowsOfOneKey(t *testing.T) {
 	l := orchestrateLinks(t)
 	for _, tt := range []struct {
