@@ -188,7 +188,7 @@ func (x *Silent) withdraw() {
 }
 
 // beganUnrecognised reports whether all flows over a link are to last switches at which packets are not recognised, and
-// that one of these findings began at most two settlings after a moment.
+// that one of these findings began at most two settlings from a moment: one that is older explains nothing that begins.
 func (x *Silent) beganUnrecognised(k culprit, since int64) bool {
 	began := false
 	for _, s := range x.flows.List {
@@ -199,8 +199,8 @@ func (x *Silent) beganUnrecognised(k culprit, since int64) bool {
 		if !x.unrecognisedAt(path) {
 			return false
 		}
-		start := x.culprits.Index[culprit{end: end{scope: otherEnd, node: path[len(path)-1].Node}}].State.finding.Start
-		began = began || start-since <= 2*loss.Settling+x.length
+		apart := x.culprits.Index[culprit{end: end{scope: otherEnd, node: path[len(path)-1].Node}}].State.finding.Start - since
+		began = began || max(apart, -apart) <= 2*loss.Settling+x.length
 	}
 	return began
 }
