@@ -108,30 +108,38 @@ func Describe() []Description {
 	return list
 }
 
-// WriteTable writes the built-in profiles as a table of Markdown.
+// WriteTable writes what each built-in profile reads as a table of Markdown. Description has the rest.
 func WriteTable(w io.Writer) error {
-	if _, err := fmt.Fprint(w, "| profile | report port | marks | units | reads |\n| --- | --- | --- | --- | --- |\n"); err != nil {
+	if _, err := fmt.Fprint(w, "| profile | reads |\n| --- | --- |\n"); err != nil {
 		return err
 	}
 	for _, d := range Describe() {
-		if _, err := fmt.Fprintf(w, "| `%s` | %s | %s | %s | %s |\n", d.Name, d.Ports(), d.Markers(), d.Units.String(), d.About); err != nil {
+		if _, err := fmt.Fprintf(w, "| `%s` | %s |\n", d.Name, d.About); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// WriteLies writes the lies of the built-in profiles as a Markdown table.
+// WriteLies writes the lies of the built-in profiles as a Markdown table. Profiles with the same lie share a row.
 func WriteLies(w io.Writer) error {
 	if _, err := fmt.Fprint(w, "| profile | fields | of | what they hold |\n| --- | --- | --- | --- |\n"); err != nil {
 		return err
 	}
+	profiles := map[string][]string{} // by the rest of their row
+	var rows []string
 	for i := range builtin {
 		for _, l := range builtin[i].Lies {
-			fields := "`" + strings.Join(l.Fields.Names(), "`, `") + "`"
-			if _, err := fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", builtin[i].Name, fields, l.Of, l.Why); err != nil {
-				return err
+			row := fmt.Sprintf("`%s` | %s | %s", strings.Join(l.Fields.Names(), "`, `"), l.Of, l.Why)
+			if profiles[row] == nil {
+				rows = append(rows, row)
 			}
+			profiles[row] = append(profiles[row], builtin[i].Name)
+		}
+	}
+	for _, row := range rows {
+		if _, err := fmt.Fprintf(w, "| `%s` | %s |\n", strings.Join(profiles[row], "`, `"), row); err != nil {
+			return err
 		}
 	}
 	return nil
