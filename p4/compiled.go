@@ -9,7 +9,7 @@ import (
 var compiledFiles embed.FS
 
 // Programs are the names of the compiled programs.
-var Programs = []string{"srint", "intmd", "pint"}
+var Programs = []string{"srint", "intmd", "into", "pint"}
 
 // Compiled returns the description of a program for a controller, and the file that BMv2 loads.
 func Compiled(program string) (info, device []byte, err error) {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,28 +14,31 @@ import (
 	"testing"
 )
 
-var programs = []string{"srint", "intmd", "pint"}
+var programs = []string{"srint", "intmd", "into", "pint"}
 
 var include = regexp.MustCompile(`(?m)^#include "(.*)"$`)
 
-// sources is a program and what it includes, in the order in which compile.sh hashes them.
+// sources is a program and all that it includes, in the order in which compile.sh hashes them.
 func sources(t *testing.T, program string) []string {
 	t.Helper()
-	text := read(t, program+".p4")
-	var included []string
-	for _, m := range include.FindAllSubmatch(text, -1) {
-		included = append(included, string(m[1]))
-		if include.Match(read(t, string(m[1]))) {
-			t.Errorf("%s includes files itself, which compile.sh does not hash", m[1])
-		}
-	}
+	included := included(t, program+".p4")
 	slices.Sort(included)
-	return append([]string{program + ".p4"}, included...)
+	return append([]string{program + ".p4"}, slices.Compact(included)...)
 }
 
-func read(t *testing.T, path string) []byte {
+// included is what a source includes, and what that includes.
+func included(t *testing.T, source string) (list []string) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.FromSlash(path))
+	for _, m := range include.FindAllSubmatch(read(t, source), -1) {
+		next := path.Join(path.Dir(source), string(m[1]))
+		list = append(append(list, next), included(t, next)...)
+	}
+	return list
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.FromSlash(name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,8 +62,8 @@ func TestCompiled(t *testing.T) {
 	}
 	for _, program := range programs {
 		var all []byte
-		for _, path := range sources(t, program) {
-			all = append(all, read(t, path)...)
+		for _, name := range sources(t, program) {
+			all = append(all, read(t, name)...)
 		}
 		for _, made := range []string{program + ".json", program + ".p4info.txtpb"} {
 			h, ok := recorded[made]
@@ -111,9 +115,9 @@ func TestPrograms(t *testing.T) {
 		if b := read(t, "bmv2/"+program+".json"); bytes.Contains(b, []byte(`"modify_field_rng_uniform"`)) {
 			t.Errorf("%s draws random numbers", program)
 		}
-		for _, path := range sources(t, program) {
-			if b := read(t, path); bytes.Contains(b, []byte("random(")) {
-				t.Errorf("%s calls random", path)
+		for _, name := range sources(t, program) {
+			if b := read(t, name); bytes.Contains(b, []byte("random(")) {
+				t.Errorf("%s calls random", name)
 			}
 		}
 	}

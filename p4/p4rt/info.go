@@ -9,7 +9,6 @@ import (
 
 	configpb "github.com/p4lang/p4runtime/go/p4/config/v1"
 	"google.golang.org/protobuf/encoding/prototext"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/hopscope/hopscope/p4"
 )
@@ -72,13 +71,6 @@ func parseInfo(text []byte) (*Info, error) {
 // NewInfo makes a p4info for a program that was never compiled, such as an emulated one.
 func NewInfo(tables []p4.Table) (*Info, error) {
 	p := &configpb.P4Info{PkgInfo: &configpb.PkgInfo{Name: "emulated"}}
-	describe(p, tables)
-	return compile(p)
-}
-
-// with returns the description of a program that has tables more.
-func (x *Info) with(tables ...p4.Table) (*Info, error) {
-	p := proto.CloneOf(x.proto)
 	describe(p, tables)
 	return compile(p)
 }

@@ -51,25 +51,14 @@ func readPipeline(info, device string) (*Pipeline, error) {
 	return NewPipeline(x, code)
 }
 
-// BMv2 returns the pipeline of one of the programs srint, intmd, into and pint for BMv2. Its tables are written in an order in
-// which packets meet whole plans alone.
-//
-// The program into is not compiled: its description is that of intmd and the table that it has more, and there is nothing to
-// load into a switch.
+// BMv2 returns the pipeline of one of [p4.Programs] for BMv2. Its tables are written in an order in which packets meet
+// whole plans alone.
 func BMv2(program string) (*Pipeline, error) {
 	text, device, err := p4.Compiled(program)
-	uncompiled := err != nil && program == "into"
-	if uncompiled {
-		text, _, err = p4.Compiled("intmd")
-	}
 	if err != nil {
 		return nil, err
 	}
 	x, err := parseInfo(text)
-	if err == nil && uncompiled {
-		device = nil
-		x, err = x.with(p4.AssignedTable())
-	}
 	if err == nil {
 		x, err = x.ordered(p4.TableOrder(program)...)
 	}

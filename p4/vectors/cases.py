@@ -38,7 +38,7 @@ def expand(commands):
 
 
 def groups(program):
-    return {"srint": srint, "intmd": intmd, "pint": pint}[program]()
+    return {"srint": srint, "intmd": intmd, "into": into, "pint": pint}[program]()
 
 
 # srint
@@ -249,6 +249,58 @@ def intmd():
             Group("drop without reports", quiet, [("no route", 4, to(53, dst="10.7.0.1"))]), Group("queue", queue, queues),
             Group("long queue", long, longs), Group("long queue to hosts", longer, longs[1:2] + [("five probes", 4, [probe()] * 5)]),
             Group("below the threshold, and no collector", deep, [("short queue", 4, to(53)), ("no route", 4, to(53, dst="10.7.0.1"))])]
+
+
+# into
+
+
+INTO = 0x1470 # the domain of INT that assigned interfaces put in
+
+
+def assigned(action, port, *params, proto=17, ends=ENDS4, sport=4000, dport=53):
+    key = " ".join(str(int.from_bytes(x, "big")) if len(x) == 4 else ":".join(f"{v:x}" for v in struct.unpack(">8H", x)) for x in ends)
+    return f"table_add egress.assigned {action} {key} {proto} {sport} {dport} {port} => {' '.join(map(str, params))}".rstrip()
+
+
+def into():
+    """What intmd does, and flows that are assigned to interfaces: port 2 leads to hosts, and 3 and 4 to other switches."""
+    block = lambda n: bytes(range(1, 1 + 4 * n))
+    device = ["table_set_default egress.device set_device 9 1700000000000000000", "table_add ingress.ingress_port host 1 => 3 0", "table_add ingress.ingress_port host 3 => 4 1",
+              "table_add egress.egress_port to_host 2 => 1500 100 1", "table_add egress.egress_port to_fabric 4 => 100", "table_add ingress.forward.forwarding4 ingress.forward.forward 10.0.5.0/24 => 3 0x020000000013 0x020000000010"]
+    end = lambda net: (ENDS4[0], address4(f"10.0.{net}.1"))
+    to = lambda net, data=b"payload", dport=53, **kw: ethernet(0x0800, ipv4(17, udp(data, 4000, dport, end(net)), dst=f"10.0.{net}.1", **kw))
+    tcp4 = lambda net: ethernet(0x0800, ipv4(6, tcp(b"payload", ends=end(net)), dst=f"10.0.{net}.1"))
+    carried = lambda net=2, **kw: with_int(domain=INTO, ends=end(net), ip={"dst": f"10.0.{net}.1"}, **kw)
+    flows = [assigned("carry", 4, 0xF000, ends=end(4)), assigned("carry", 3, 0xF000, ends=end(5)), assigned("carry", 3, 0xFF80, ends=end(5), sport=3333, dport=80, proto=6),
+             assigned("extract", 2, 0xF000, 100, 1), assigned("extract", 2, 0xF000, 100, 1, proto=6, sport=3333, dport=80), assigned("extract", 2, 0xF000, 100, 1, ends=ENDS6),
+             assigned("extract", 3, 0xF000, 100, 1, ends=end(5), dport=54), assigned("extract", 3, 0xF000, 0, 0, ends=end(5), dport=55), assigned("carry", 2, 0xF000, dport=56),
+             assigned("carry", 2, 0xF001, dport=57), assigned("NoAction", 3, ends=end(5), dport=58)]
+    first = [
+        ("first interface, UDP", 1, to(5)), ("first interface, TCP", 1, tcp4(5)), ("no room for the header", 1, to(4, bytes(60))), ("room for the header only", 1, to(4, bytes(50))),
+        ("UDP without checksum", 1, ethernet(0x0800, ipv4(17, udp(b"payload", 4000, 53), dst="10.0.5.1"))), ("DSCP to restore", 1, to(5, dscp=0x2A)),
+        ("other flow", 1, to(5, dport=59)), ("entry that does nothing", 1, to(5, dport=58)), ("fragment", 1, to(5, flags=1)), ("ICMP", 1, ethernet(0x0800, ipv4(1, bytes(8), dst="10.0.5.1"))),
+        ("VLAN", 1, ethernet(0x0800, ipv4(17, udp(b"payload", 4000, 53, end(5)), dst="10.0.5.1"), 42)),
+    ]
+    middle = [
+        ("middle interface", 4, carried(5, stack=block(4))), ("middle interface, by port", 4, carried(5, npt=1, stack=block(4))), ("other bitmap than the packet's", 4, carried(5, bitmap=0xF800, stack=block(6))),
+        ("flow without an assignment here", 4, with_int(domain=INTO, ends=(ENDS4[0], address4("10.0.5.2")), ip={"dst": "10.0.5.2"}, stack=block(4))),
+        ("no hops left", 4, carried(5, hops=0)), ("no room in the MTU", 4, carried(4, data=bytes(40))), ("width that is not the bitmap's", 4, carried(5, ml=3)),
+        ("INT of another domain", 4, with_int(ends=end(5), ip={"dst": "10.0.5.1"})), ("INT of an unknown domain", 4, with_int(domain=0x4142, ends=end(5), ip={"dst": "10.0.5.1"})),
+        ("INT that was not read whole", 4, carried(5, stack=block(4), length=40)), ("INT from a host", 1, carried(5)), ("INT from a host that may", 3, carried(4)),
+    ]
+    last = [
+        ("first and last interface in one", 1, to(2)), ("last interface", 4, carried(stack=block(8))), ("sequence number", 4, carried(stack=block(4))), ("TCP", 4, with_int(l4="tcp", domain=INTO, stack=block(4))),
+        ("IPv6", 4, with_int(domain=INTO, ends=ENDS6, stack=block(4))), ("last interface towards the fabric", 1, to(5, dport=54)), ("nobody to report to", 1, to(5, dport=55)),
+        ("port to hosts that only carries", 1, to(2, dport=56)), ("checksum complement", 1, to(2, dport=57)), ("hosts behind, no assignment", 4, with_int(domain=INTO, ends=(ENDS4[0], address4("10.0.2.9")), ip={"dst": "10.0.2.9"}, stack=block(4))),
+        ("INT of another domain", 4, with_int(stack=block(4))), ("D: nobody gets it", 4, carried(flags=4, stack=block(4))),
+    ]
+    # A source that tracks a flow goes before an assignment.
+    tracked = [watch("track", 0xFFFFFFFF, 0x8000, 0, 8, 0)]
+    both = [("tracked and assigned", 1, to(5)), ("tracked and extracted", 1, to(2))]
+    queue = device + ROUTES + COLLECTOR + flows + ["table_add egress.queues watch_queue 3 => 0 0 100 1 0x5c00", "table_add egress.queues watch_queue 2 => 0 0 100 1 0x5c00"]
+    common = device + ROUTES + COLLECTOR + flows
+    return intmd() + [Group("first interface", common, first), Group("middle interface", common, middle), Group("last interface", common, last),
+                      Group("tracked", common + tracked, both), Group("assigned, and a queue", queue, first[:1] + middle[:1] + last[:2])]
 
 
 # pint

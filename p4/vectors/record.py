@@ -5,7 +5,7 @@
 
 Each group of cases.py gets a switch of its own, in a network namespace with a pair of interfaces for every port. Packets go in one
 by one; what comes out of every port is written down with the tables and with what the switch measured itself. README.md says how
-the files look.
+the files look. A file grows by each group under the name PROGRAM.json.part, and is renamed when it is whole.
 """
 import argparse
 import json
@@ -67,19 +67,25 @@ class Switch:
         links = [x for p in range(1, PORTS + 1) for x in ("-i", f"{p}@s{p}")]
         self.process = subprocess.Popen([args.switch, *links, "--thrift-port", "9099", "--log-console", "--log-flush", "-L", "trace", code],
                                         stdout=open(self.log, "w"), stderr=subprocess.DEVNULL)
-        self.read = 0
-        for _ in range(100):
-            try:
-                socket.create_connection(("127.0.0.1", 9099), 1).close()
-                break
-            except OSError:
-                time.sleep(0.1)
+        self.read, self.table = 0, None
+        self.await_commands()
         self.sockets = {}
         for port in range(1, PORTS + 1):
-            s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+            s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) # hears nothing until it is bound, not even the loopback device
             s.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
-            s.bind((f"h{port}", 0))
+            s.bind((f"h{port}", ETH_P_ALL))
             self.sockets[s.fileno()] = (port, s)
+
+    def await_commands(self):
+        for _ in range(100):
+            if self.process.poll() is not None:
+                sys.exit(f"{self.args.switch} ended with code {self.process.returncode}")
+            try:
+                socket.create_connection(("127.0.0.1", 9099), 1).close()
+                return
+            except OSError:
+                time.sleep(0.1)
+        sys.exit(f"{self.args.switch} takes no commands")
 
     def configure(self, commands):
         out = subprocess.run([*self.args.cli.split(), "--thrift-port", "9099"], input="\n".join(commands) + "\n", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
@@ -98,9 +104,9 @@ class Switch:
                 if m := re.search(pattern, line):
                     self.covered[kind].add(m.group(1))
             if m := re.search(r"Applying table '(.*)'", line):
-                table = m.group(1)
-            if m := re.search(r"Action entry is (\S+)", line):
-                self.covered["actions"].add(table + " " + m.group(1))
+                self.table = m.group(1)
+            if (m := re.search(r"Action entry is (\S+)", line)) and self.table:
+                self.covered["actions"].add(self.table + " " + m.group(1))
             m = re.search(r"intrinsic ([0-9a-fx ]+)", line)
             if m:
                 found.append(dict(zip(FIELDS, (int(v, 0) for v in m.group(1).split()))))
@@ -145,6 +151,16 @@ def compile(args, program, directory):
     return code
 
 
+def check_tables(code, groups):
+    """Ends if a command names a table that the program lacks."""
+    with open(code) as f:
+        known = {t["name"] for p in json.load(f)["pipelines"] for t in p["tables"]}
+    for group in groups:
+        for c in group.commands:
+            if (m := re.match(r"table_\w+ (\S+)", c)) and m.group(1) not in known:
+                sys.exit(f"{group.name}: {c!r}: the program has no such table")
+
+
 def record(args, program, code, group, covered):
     with tempfile.TemporaryDirectory() as d:
         switch = Switch(args, code, d, covered)
@@ -173,7 +189,7 @@ def main():
     p.add_argument("--compiler", default="p4c-bm2-ss")
     p.add_argument("--load", help="directory of programs that were compiled with -DRECORD, instead of a compiler")
     p.add_argument("--out", default=os.path.dirname(os.path.abspath(__file__)))
-    p.add_argument("programs", nargs="*", default=["srint", "intmd", "pint"])
+    p.add_argument("programs", nargs="*", default=["srint", "intmd", "into", "pint"])
     args = p.parse_args()
     if "P4VECTORS" not in os.environ: # once more, in the namespace
         make_space()
@@ -183,11 +199,15 @@ def main():
     for program in args.programs:
         with tempfile.TemporaryDirectory() as d:
             code = compile(args, program, d)
-            covered = {k: set() for k in ("states", "tables", "actions")}
-            groups = [record(args, program, code, g, covered) for g in cases.groups(program)]
-        with open(os.path.join(args.out, program + ".json"), "w") as f:
-            json.dump({"program": program, "covered": {k: sorted(x for x in v if not x.startswith("tbl_")) for k, v in covered.items()}, "groups": groups}, f, indent=1)
-            f.write("\n")
+            covered, groups, planned = {k: set() for k in ("states", "tables", "actions")}, [], cases.groups(program)
+            check_tables(code, planned)
+            path = os.path.join(args.out, program + ".json")
+            for group in planned:
+                groups.append(record(args, program, code, group, covered))
+                with open(path + ".part", "w") as f:
+                    json.dump({"program": program, "covered": {k: sorted(x for x in v if not x.startswith("tbl_")) for k, v in covered.items()}, "groups": groups}, f, indent=1)
+                    f.write("\n")
+            os.replace(path + ".part", path)
 
 
 main()
