@@ -8,6 +8,7 @@
 // Writers to switches, the emulated switches and the programs themselves share it. The program defines the effect of an
 // [Entry]; the control plane brings it to the switch.
 //
-// A [Store] is not safe for concurrent use. Finding an entry in a table of exact fields takes one look-up in a map. In
-// any other table it takes a walk along its entries, which are few.
+// A [Store] is not safe for concurrent use. A packet finds the [Row] of its key in the [Rows] of a table without
+// allocation. That takes one look-up where all fields are exact, one for each length of a prefix, and halving where ranges
+// do not overlap. In any other table it takes a walk along its entries, which are few.
 package p4

@@ -139,12 +139,6 @@ func (e *Entry) SameAction(o *Entry) bool {
 	return e.Action == o.Action && slices.Equal(e.Params, o.Params)
 }
 
-// key identifies the entry among those of its table.
-func (e *Entry) key() string {
-	var room [96]byte
-	return string(e.appendKey(room[:0]))
-}
-
 func (e *Entry) appendKey(b []byte) []byte {
 	if e.Default() {
 		return append(b, "default"...)

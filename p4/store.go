@@ -114,14 +114,6 @@ func (f *Field) wrong(m *Match) string {
 	return ""
 }
 
-func prefixMask(prefix, bits int) Value {
-	b := make([]byte, (bits+7)/8)
-	for i := bits - prefix; i < bits; i++ {
-		b[len(b)-1-i/8] |= 1 << (i % 8)
-	}
-	return Bytes(b)
-}
-
 // endsIn reports whether the lowest bits of v, as many as zeros, are zero.
 func (v Value) endsIn(zeros int) bool {
 	for i := 0; i < len(v) && zeros > 0; i, zeros = i+1, zeros-8 {
@@ -154,50 +146,27 @@ func within(v, mask Value) bool {
 	return true
 }
 
-func (f *Field) matches(m *Match, v Value) bool {
-	mask := m.To
-	switch f.Kind {
-	case Exact:
-		return m.Value == v
-	case Range:
-		return !m.Value.above(v) && !v.above(m.To)
-	case Longest:
-		mask = prefixMask(m.Prefix, f.Bits)
-	}
-	for i := range max(len(v), len(m.Value)) {
-		if (v.at(i)^m.Value.at(i))&mask.at(i) != 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // Store is the contents of all tables of a switch.
 type Store struct {
-	order  []*contents
-	byName map[string]*contents
-}
-
-// contents is the content of one table.
-type contents struct {
-	Table
-	entries map[string]*Entry
-	list    []*Entry // by priority and, among equals, in the order in which they came
-	other   *Entry   // the default action; nil for none
+	order  []*Rows
+	byName map[string]*Rows
 }
 
 // NewStore makes empty tables.
 func NewStore(program []Table) *Store {
-	s := &Store{byName: make(map[string]*contents, len(program))}
+	s := &Store{byName: make(map[string]*Rows, len(program))}
 	for _, t := range program {
-		c := &contents{Table: t, entries: map[string]*Entry{}}
+		c := newRows(t)
 		s.order, s.byName[t.Name] = append(s.order, c), c
 	}
 	return s
 }
 
+// Rows is the contents of one table. It is nil if the program has no such table.
+func (s *Store) Rows(name string) *Rows { return s.byName[name] }
+
 // tableOf returns the table of an entry that fits it.
-func (s *Store) tableOf(e *Entry) (*contents, error) {
+func (s *Store) tableOf(e *Entry) (*Rows, error) {
 	c := s.byName[e.Table]
 	if c == nil {
 		return nil, fmt.Errorf("table %s: the program has none: %w", e.Table, ErrInvalid)
@@ -214,35 +183,7 @@ func (s *Store) Put(e Entry) (was bool, err error) {
 	if err := c.Check(&e); err != nil {
 		return false, err
 	}
-	if e.Default() {
-		was, c.other = c.other != nil, &e
-		return was, nil
-	}
-	key := e.key()
-	if old := c.entries[key]; old != nil {
-		c.list[slices.Index(c.list, old)], c.entries[key] = &e, &e
-		return true, nil
-	}
-	if len(c.list) >= c.Size {
-		return false, fmt.Errorf("table %s: %d entries: %w", c.Name, c.Size, ErrFull)
-	}
-	at := len(c.list)
-	for at > 0 && c.rank(c.list[at-1]) < c.rank(&e) {
-		at--
-	}
-	c.list, c.entries[key] = slices.Insert(c.list, at, &e), &e
-	return false, nil
-}
-
-// rank orders entries: priorities, or lengths of prefixes.
-func (c *contents) rank(e *Entry) int {
-	r := int(e.Priority)
-	for i, f := range c.Key {
-		if f.Kind == Longest {
-			r += e.Match[i].Prefix
-		}
-	}
-	return r
+	return c.put(&e)
 }
 
 // Insert is Put for an entry that must not be there yet, and Modify for one that must.
@@ -271,13 +212,7 @@ func (s *Store) Modify(e Entry) error {
 // Has reports whether there is an entry with the same key.
 func (s *Store) Has(e *Entry) bool {
 	c := s.byName[e.Table]
-	switch {
-	case c == nil:
-		return false
-	case e.Default():
-		return c.other != nil
-	}
-	return c.entries[e.key()] != nil
+	return c != nil && c.has(e)
 }
 
 // Delete takes out the entry with the same key; its action does not matter.
@@ -286,17 +221,10 @@ func (s *Store) Delete(e *Entry) error {
 	if err != nil {
 		return err
 	}
-	if !s.Has(e) {
+	if !c.has(e) {
 		return fmt.Errorf("table %s: %w", e.Table, ErrNotFound)
 	}
-	if e.Default() {
-		c.other = nil
-		return nil
-	}
-	key := e.key()
-	at := slices.Index(c.list, c.entries[key])
-	c.list = slices.Delete(c.list, at, at+1)
-	delete(c.entries, key)
+	c.remove(e)
 	return nil
 }
 
@@ -306,11 +234,11 @@ func (s *Store) Read(name string) (entries []Entry) {
 		if name != "" && name != c.Name {
 			continue
 		}
-		for _, e := range c.list {
-			entries = append(entries, *e)
+		for _, r := range c.list {
+			entries = append(entries, r.Entry)
 		}
 		if c.other != nil {
-			entries = append(entries, *c.other)
+			entries = append(entries, c.other.Entry)
 		}
 	}
 	return entries
@@ -330,24 +258,16 @@ func (s *Store) Find(name string, key ...Value) *Entry {
 	if c == nil || len(key) != len(c.Key) {
 		return nil
 	}
-	if c.exact() {
-		e := Entry{Match: make([]Match, len(key))}
-		for i, v := range key {
-			e.Match[i].Value = v
+	var room [keyRoom]byte
+	b := room[:0]
+	for i, v := range key {
+		if v.Width() > c.Key[i].Bits {
+			return nil
 		}
-		if found := c.entries[e.key()]; found != nil {
-			return found
-		}
-		return c.other
+		b = v.Append(b, c.Key[i].size())
 	}
-next:
-	for _, e := range c.list {
-		for i := range key {
-			if !c.Key[i].matches(&e.Match[i], key[i]) {
-				continue next
-			}
-		}
-		return e
+	if r := c.Find(b); r != &nothing {
+		return &r.Entry
 	}
-	return c.other
+	return nil
 }

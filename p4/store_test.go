@@ -12,6 +12,8 @@ var program = []Table{
 	{Name: "exact", Key: []Field{{"a", 8, Exact}, {"b", 16, Exact}}, Actions: []Action{{"do", []Param{{"x", 9}}}, {"drop", nil}}, Size: 3},
 	{Name: "route", Key: []Field{{"dst", 32, Longest}}, Actions: []Action{{"forward", []Param{{"port", 9}}}}, Size: 100},
 	{Name: "watch", Key: []Field{{"src", 12, Ternary}, {"port", 16, Range}}, Actions: []Action{{"yes", nil}, {"no", nil}}, Size: 50},
+	{Name: "code", Key: []Field{{"epoch", 8, Exact}, {"v", 16, Range}}, Actions: []Action{{"level", []Param{{"code", 16}}}}, Size: 30},
+	{Name: "port", Key: []Field{{"port", 9, Exact}}, Actions: []Action{{"to", []Param{{"x", 9}}}, {"drop", nil}}, Size: 9},
 }
 
 func TestValues(t *testing.T) {
@@ -106,6 +108,103 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// Ranges behind exact fields are found by halves while none overlaps, and else in turn: always as an obvious twin says,
+// while entries come, change and go.
+func TestFindRange(t *testing.T) {
+	halves, turns := 0, 0
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		s := NewStore(program)
+		c := s.Rows("code")
+		span := 1 + r.IntN(40)
+		var list []Entry // by priority
+		for step := range 200 {
+			switch k := r.IntN(10); {
+			case k < 5:
+				first := uint64(r.IntN(1000))
+				e := Entry{
+					Table: "code", Match: []Match{Number(uint64(r.IntN(3))), Between(first, first+uint64(r.IntN(span)))}, Priority: int32(1 + r.IntN(3)),
+					Action: "level", Params: []Value{Uint(uint64(step))},
+				}
+				if was, err := s.Put(e); err == nil {
+					if was {
+						list[slices.IndexFunc(list, func(o Entry) bool { return o.Key() == e.Key() })] = e
+					} else {
+						list = append(list, e)
+						slices.SortStableFunc(list, func(a, b Entry) int { return int(b.Priority - a.Priority) })
+					}
+				}
+			case k < 8 && len(list) > 0:
+				at := r.IntN(len(list))
+				if err := s.Delete(&list[at]); err != nil {
+					t.Fatal(err)
+				}
+				list = slices.Delete(list, at, at+1)
+			}
+			if c.overlap == 0 && len(list) > 1 {
+				halves++
+			} else {
+				turns++
+			}
+			for range 20 {
+				epoch, v := uint64(r.IntN(3)), uint64(r.IntN(1100))
+				want := slices.IndexFunc(list, func(e Entry) bool {
+					return e.Match[0].Value.Uint64() == epoch && e.Match[1].Value.Uint64() <= v && v <= e.Match[1].To.Uint64()
+				})
+				got := c.Find([]byte{byte(epoch), byte(v >> 8), byte(v)})
+				if (got.Action == "") != (want < 0) || want >= 0 && got.Arg(0) != list[want].Params[0].Uint64() {
+					t.Fatalf("seed %d, step %d: %d of %d: %v, want entry %d", seed, step, v, epoch, &got.Entry, want)
+				}
+			}
+		}
+	}
+	if halves < 1000 || turns < 1000 {
+		t.Errorf("%d look-ups by halves, %d in turn", halves, turns)
+	}
+}
+
+// A table of one number is found by it, whether it holds an entry, an action for the rest, or nothing; packets take no memory.
+func TestFindNumber(t *testing.T) {
+	s := NewStore(program)
+	ports, e := s.Rows("port"), Entry{Table: "port", Match: []Match{Number(300)}, Action: "to", Params: []Value{Uint(7)}}
+	want := func(port uint64, action string, arg uint64) {
+		t.Helper()
+		if r := ports.At(port); r.Action != action || r.Arg(0) != arg || r != ports.Find([]byte{byte(port >> 8), byte(port)}) {
+			t.Errorf("port %d: %v", port, &r.Entry)
+		}
+	}
+	want(300, "", 0)
+	if err := s.Insert(e); err != nil {
+		t.Fatal(err)
+	}
+	want(300, "to", 7)
+	want(301, "", 0)
+	want(5000, "", 0)
+	if _, err := s.Put(Entry{Table: "port", Action: "drop"}); err != nil {
+		t.Fatal(err)
+	}
+	want(301, "drop", 0)
+	want(5000, "drop", 0)
+	if err := s.Delete(&e); err != nil {
+		t.Fatal(err)
+	}
+	want(300, "drop", 0)
+	if err := s.Insert(Entry{Table: "route", Match: []Match{{Value: Uint(0x0a000000), Prefix: 8}}, Action: "forward", Params: []Value{Uint(1)}}); err != nil {
+		t.Fatal(err)
+	}
+	routes, key := s.Rows("route"), []byte{10, 1, 2, 3}
+	if n := testing.AllocsPerRun(100, func() {
+		if ports.At(300) == nil || routes.Find(key).Arg(0) != 1 {
+			t.Error("no row")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations a look-up, want 0", n)
+	}
+	if s.Rows("x") != nil {
+		t.Error("a table that the program lacks")
+	}
+}
+
 // The longest prefix and the highest priority win, as an obvious twin over numbers says.
 func TestFind(t *testing.T) {
 	for seed := range uint64(50) {
@@ -153,7 +252,7 @@ func TestFind(t *testing.T) {
 				}
 			}
 			got = s.Find("watch", Uint(src), Uint(port))
-			if (got == nil) != (best < 0) || got != nil && got.key() != watches[best].key() {
+			if (got == nil) != (best < 0) || got != nil && got.Key() != watches[best].Key() {
 				t.Fatalf("seed %d: %#x, port %d: %v, want entry %d", seed, src, port, got, best)
 			}
 		}
