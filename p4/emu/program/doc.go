@@ -7,5 +7,10 @@
 // frame as left there, with the preserved metadata. Tables are written in the language of simple_switch_CLI
 // ([Switch.Command]), or as entries.
 //
+// A program has two halves with a queue between them. [Switch.Ingress] takes the head of a frame and its length, and chooses
+// the port. [Switch.Egress] gets what was measured in the queue, and makes the frame that leaves. [Switch.Clone] turns the
+// packet into its clone, which goes through a queue and an egress of its own. A [Packet] holds the frame meanwhile, and
+// takes no memory when it is used again. [Switch.Process] replays recorded measurements through both halves.
+//
 // A Switch holds the registers of the program, and is not safe for concurrent use.
 package program

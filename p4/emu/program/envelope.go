@@ -29,16 +29,15 @@ const (
 	flagTransit   = 0x10
 )
 
-// envelope puts a report's headers in front of a packet, and returns where it is cut. It returns nothing if there is no
-// receiver.
-func (s *Switch) envelope(r *report) (front []byte, limit int) {
-	action, to := s.find(collectorTable.Name, num(uint64(r.receiver)))
-	if action != "send" {
-		return nil, 0
+// envelope begins the frame that leaves with a report's headers, and returns where it is cut. It is false if there is no receiver.
+func (s *Switch) envelope(p *Packet, r *report) (limit int, ok bool) {
+	to := s.collector.At(uint64(r.receiver))
+	if to.Action != "send" {
+		return 0, false
 	}
 	words := len(r.metadata) / 4
 	inner := r.size & 0xfffc
-	if most := uint16(to[6].Uint64()); inner > most {
+	if most := uint16(to.Arg(6)); inner > most {
 		inner = most & 0xfffc
 	}
 	inner = min(inner, reportLargest)
@@ -47,55 +46,84 @@ func (s *Switch) envelope(r *report) (front []byte, limit int) {
 	number := s.sequence[index]
 	s.sequence[index]++
 
-	b := to[0].Append(nil, 6)
-	b = be.AppendUint16(to[1].Append(b, 6), typeIPv4)
-	ip := ip4{0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, protoUDP, 0, 0}
-	put(ip, 2, 28+behind)
-	ip = to[3].Append(to[2].Append(ip, 4), 4)
-	put(ip, 10, csum16(ip, nil))
-	b = append(b, ip...)
-	b = be.AppendUint16(to[5].Append(to[4].Append(b, 2), 2), 8+behind)
-	b = be.AppendUint16(b, 0)
+	b := append48(append48(p.Head[:0], to.Arg(0)), to.Arg(1))
+	b = be.AppendUint16(b, typeIPv4)
+	at := len(b)
+	b = append(b, 0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, protoUDP, 0, 0)
+	b = be.AppendUint32(be.AppendUint32(b, uint32(to.Arg(2))), uint32(to.Arg(3)))
+	put(b, at+2, 28+behind)
+	put(b, at+10, csum16(b[at:], nil))
+	b = be.AppendUint16(be.AppendUint16(b, uint16(to.Arg(4))), uint16(to.Arg(5)))
+	b = be.AppendUint16(be.AppendUint16(b, 8+behind), 0)
 	b = be.AppendUint32(b, 2<<28|uint32(r.hardware)<<22|number&(1<<22-1))
 	b = be.AppendUint32(b, r.node)
 	b = append(b, 0x13, byte(2+words)+byte(inner>>2), byte(words), r.flags)
 	b = be.AppendUint16(be.AppendUint16(b, r.bitmap), r.domain)
 	b = be.AppendUint16(be.AppendUint16(b, r.dsBits), 0)
-	return append(b, r.metadata...), 42 + int(behind)
+	p.Head = append(b, r.metadata...)
+	return 42 + int(behind), true
 }
+
+// append48 appends a number of six bytes.
+func append48(b []byte, v uint64) []byte {
+	return be.AppendUint32(be.AppendUint16(b, uint16(v>>32)), uint32(v))
+}
+
+// Names of the tables of the control Forward.
+const (
+	forwarding4 = "ingress.forward.forwarding4"
+	forwarding6 = "ingress.forward.forwarding6"
+)
 
 // forwardTables are those of the control Forward.
 func forwardTables() []p4.Table {
 	actions := []p4.Action{act("forward", 9, 48, 48), act("no_route")}
 	return []p4.Table{
-		{Name: "ingress.forward.forwarding4", Key: []p4.Field{field("dst", 32, p4.Longest)}, Actions: actions, Size: 1024},
-		{Name: "ingress.forward.forwarding6", Key: []p4.Field{field("dst", 128, p4.Longest)}, Actions: actions, Size: 1024},
+		{Name: forwarding4, Key: []p4.Field{field("dst", 32, p4.Longest)}, Actions: actions, Size: 1024},
+		{Name: forwarding6, Key: []p4.Field{field("dst", 128, p4.Longest)}, Actions: actions, Size: 1024},
 	}
 }
 
 func forwardDefaults() []p4.Entry {
-	return []p4.Entry{fallback("ingress.forward.forwarding4", "no_route"), fallback("ingress.forward.forwarding6", "no_route")}
+	return []p4.Entry{fallback(forwarding4, "no_route"), fallback(forwarding6, "no_route")}
 }
 
-// route returns the port of a packet and its new addresses, or why it has none.
-func (s *Switch) route(eth ethernet, v4 ip4, v6 ip6) (port uint16, reason uint8) {
-	name, ttl, dst := "ingress.forward.forwarding4", []byte(nil), []byte(nil)
-	if v4 != nil {
-		ttl, dst = v4[8:9], v4[16:20]
-	} else {
-		name, ttl, dst = "ingress.forward.forwarding6", v6[7:8], v6[24:40]
+// forward sets the port of a packet and its new addresses, or returns why it has none.
+func (s *Switch) forward(p *Packet) (reason uint8) {
+	table, ttl, dst := s.forwarding4, 8, 16
+	h, end := []byte(p.v4), 20
+	if p.v4 == nil {
+		table, ttl, dst = s.forwarding6, 7, 24
+		h, end = p.v6, 40
 	}
-	if ttl[0] <= 1 {
-		return 0, reasonTTL
+	if h[ttl] <= 1 {
+		return reasonTTL
 	}
-	ttl[0]--
-	action, p := s.find(name, p4.Bytes(dst))
-	if action != "forward" {
-		return 0, noRoute
+	h[ttl]--
+	r := table.Find(h[dst:end])
+	if r.Action != "forward" {
+		return noRoute
 	}
-	p[1].Append(eth[:0], 6)
-	p[2].Append(eth[:6], 6)
-	return uint16(p[0].Uint64()), 0
+	append48(append48(p.eth[:0], r.Arg(1)), r.Arg(2))
+	p.Port = uint16(r.Arg(0))
+	return 0
+}
+
+// flowBytes is the length of a key of tables of flows.
+const flowBytes = 16 + 16 + 1 + 2 + 2
+
+// key is the packet's key of tables of flows.
+func (p *Packet) key() []byte {
+	if !p.keyed {
+		p.keyed = true
+		k := p.flow[:flowBytes]
+		copy(k[16-len(p.src):], p.src)
+		copy(k[32-len(p.dst):], p.dst)
+		k[32] = p.proto
+		put(k, 33, p.srcPort)
+		put(k, 35, p.dstPort)
+	}
+	return p.flow[:flowBytes]
 }
 
 // flowKey is the key of tables of flows.

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/hopscope/hopscope/planner/topo"
@@ -15,7 +16,8 @@ type Fabric struct {
 	// Locked calls do while no table of a switch is written. It is nil if no other goroutine writes to tables.
 	Locked func(node int, do func())
 
-	now uint64 // us
+	now    uint64 // us
+	packet Packet
 }
 
 // Arrival is a frame that left the fabric, by a port of a switch without a link.
@@ -58,10 +60,7 @@ func (f *Fabric) Send(node int, in Frame) (left []Arrival, err error) {
 		}
 		at := waiting[0]
 		waiting = waiting[1:]
-		out, err := f.visit(at)
-		if err != nil {
-			return left, fmt.Errorf("switch %s: %w", f.graph.NodeName(at.Node), err)
-		}
+		out := f.visit(at)
 		for _, o := range out {
 			i := f.graph.ByPort(at.Node, int(o.Port))
 			if i < 0 || f.graph.Peer(i) < 0 {
@@ -76,16 +75,21 @@ func (f *Fabric) Send(node int, in Frame) (left []Arrival, err error) {
 }
 
 // visit passes a frame through a switch.
-func (f *Fabric) visit(at Arrival) (out []Frame, err error) {
+func (f *Fabric) visit(at Arrival) (out []Frame) {
 	f.now += hopTime
-	pass := Pass{IngressPort: at.Port, PacketLength: uint32(len(at.Bytes)), IngressTime: f.now, EgressTime: f.now + hopTime}
-	clones := [2]Pass{pass, pass}
-	clones[0].Instance, clones[1].Instance = ingressClone, egressClone
-	process := func() { out, _, err = f.switches[at.Node].Process(at.Frame, append([]Pass{pass}, clones[:]...)) }
+	process := func() {
+		s, p := f.switches[at.Node], &f.packet
+		pass := Pass{IngressPort: at.Port, PacketLength: uint32(len(at.Bytes)), IngressTime: f.now, EgressTime: f.now + hopTime}
+		for more := s.Ingress(p, at.Port, at.Bytes, len(at.Bytes)); more; more = s.Clone(p) {
+			if port := p.Port; s.Egress(p, &pass) {
+				out = append(out, Frame{port, bytes.Clone(p.Head)})
+			}
+		}
+	}
 	if f.Locked == nil {
 		process()
 	} else {
 		f.Locked(at.Node, process)
 	}
-	return out, err
+	return out
 }

@@ -3,34 +3,12 @@ package program
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"math/bits"
 
 	headers "github.com/hopscope/hopscope/decode/packet"
 )
 
 var be = binary.BigEndian
-
-// reader parses a frame header by header. After an error nothing more is read.
-type reader struct {
-	rest []byte
-	err  bool
-}
-
-// bytes returns the next n bytes, or nil if they are not there.
-func (r *reader) bytes(n int) []byte {
-	if r.err || n > len(r.rest) {
-		r.err = true
-		return nil
-	}
-	b := append(make([]byte, 0, n), r.rest[:n]...) // not nil, even if empty
-	r.rest = r.rest[n:]
-	return b
-}
-
-// verify stops the parser if something does not hold.
-func (r *reader) verify(ok bool) bool {
-	r.err = r.err || !ok
-	return ok && !r.err
-}
 
 // Headers are their bytes; nil is one that is not valid.
 type (
@@ -84,15 +62,6 @@ const (
 	denied    = 80
 )
 
-// sum is the one's complement sum of the 16-bit words of headers that follow each other.
-func sum(parts ...[]byte) uint64 {
-	var all []byte
-	for _, p := range parts {
-		all = append(all, p...)
-	}
-	return uint64(headers.Fold(headers.Sum(all)))
-}
-
 // changed is a checksum after words of a packet were removed and others were added (RFC 1624, equation 3).
 func changed(checksum uint16, removed, added uint64) uint16 {
 	return ^fold(uint64(^checksum) + uint64(^fold(removed)) + added)
@@ -112,9 +81,7 @@ func checkIPv4(h ip4, options []byte) bool {
 
 // csum16 is the checksum of an IPv4 header.
 func csum16(h ip4, options []byte) uint16 {
-	c := append(append([]byte{}, h...), options...)
-	put(c, 10, 0)
-	return ^headers.Fold(headers.Sum(c))
+	return ^headers.Fold(headers.Sum(h[:10]) + headers.Sum(h[12:]) + headers.Sum(options))
 }
 
 // crcOf is CRC-32 over what follows each other.
@@ -126,13 +93,22 @@ func crcOf(parts ...[]byte) uint32 {
 	return c
 }
 
+// crcWord is CRC-32 over a number of 32 bits.
+func crcWord(v uint32) uint32 {
+	c := ^bits.ReverseBytes32(v)
+	for range 4 {
+		c = crc32.IEEETable[byte(c)] ^ c>>8
+	}
+	return ^c
+}
+
 // l4 is the L4 header that is there, without TCP's options. UDP and TCP are never both valid.
-func l4(udp, tcp []byte) []byte {
+func (p *Packet) l4() []byte {
 	switch {
-	case udp != nil:
-		return udp[:8]
-	case tcp != nil:
-		return tcp[:20]
+	case p.udp != nil:
+		return p.udp[:8]
+	case p.tcp != nil:
+		return p.tcp[:20]
 	}
 	return nil
 }
@@ -142,6 +118,17 @@ func nanoseconds(us uint64) uint64 { return us & (1<<48 - 1) * 1000 }
 
 // elapsed is a difference of two of its times.
 func elapsed(from, to uint64) uint64 { return nanoseconds(to - from) }
+
+// longestBlock is the length of a node's values for all bits of FANT.
+const longestBlock = 88
+
+// sum is the one's complement sum of the 16-bit words of headers.
+func sum(b []byte) uint64 { return uint64(headers.Fold(headers.Sum(b))) }
+
+// sumINT is that of shim and INT header.
+func (p *Packet) sumINT() uint64 {
+	return uint64(headers.Fold(headers.Sum(p.shim) + headers.Sum(p.head)))
+}
 
 // block appends the output of FILL_BLOCK and FILL_RESERVED: a node's values for a bitmap. The last word, if the bitmap
 // asks for the complement, is 0; complement is set if there is one.

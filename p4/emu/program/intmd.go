@@ -6,6 +6,13 @@ import "github.com/hopscope/hopscope/p4"
 type intmd struct {
 	reported map[uint16]uint64
 	into     bool // it is p4/into.p4
+
+	ingressPort, watch, acl, drops, egressPort, queues, assigned *p4.Rows
+}
+
+func (c *intmd) bind(t *p4.Store) {
+	c.ingressPort, c.watch, c.acl, c.drops = t.Rows("ingress.ingress_port"), t.Rows("ingress.watch"), t.Rows("ingress.acl"), t.Rows("ingress.drops")
+	c.egressPort, c.queues, c.assigned = t.Rows("egress.egress_port"), t.Rows("egress.queues"), t.Rows(p4.AssignedName)
 }
 
 func (c *intmd) tables() []p4.Table {
@@ -37,43 +44,10 @@ const (
 	ofQueue
 )
 
-// cloneMetadata is the metadata that the program preserves for a clone.
-type cloneMetadata struct {
-	about, collector, hardware, reason uint8
-	congested                          bool
-	asked, size                        uint16
-	ingress, egress                    uint16
-	depth                              uint32
-	arrived, left                      uint64
-}
-
-// inside is a frame with what may be in it.
-type inside struct {
-	eth     ethernet
-	vlan    []byte
-	v4      ip4
-	options []byte
-	v6      ip6
-	udp     udp
-	tcp     tcp
-	shim    shim
-	head    intHead
-	block   []byte // of this node
-	stack   []byte
-	payload []byte
-	failed  bool // the parser
-	bad4    bool // for its IPv4 header
-
-	l4Len            uint16
-	proto            uint8
-	src, dst         []byte
-	srcPort, dstPort uint16
-}
-
 // hasINT reports whether all of INT was read.
-func (p *inside) hasINT() bool { return p.shim != nil && p.head != nil && p.stack != nil }
+func (p *Packet) hasINT() bool { return p.shim != nil && p.head != nil && p.stack != nil }
 
-func (p *inside) ipLen() uint16 {
+func (p *Packet) ipLen() uint16 {
 	switch {
 	case p.v6 != nil:
 		return get(p.v6, 4) + 40
@@ -84,11 +58,11 @@ func (p *inside) ipLen() uint16 {
 }
 
 // isProbe reports whether the packet has the mark of an agent's probe.
-func (p *inside) isProbe() bool {
+func (p *Packet) isProbe() bool {
 	return p.v4 != nil && p.v4.dscp() == probeDSCP || p.v6 != nil && p.v6.dscp() == probeDSCP
 }
 
-func (p *inside) setDSCP(v uint8) {
+func (p *Packet) setDSCP(v uint8) {
 	if p.v4 != nil {
 		p.v4.setDSCP(v)
 	} else if p.v6 != nil {
@@ -96,11 +70,10 @@ func (p *inside) setDSCP(v uint8) {
 	}
 }
 
-func parseINT(b []byte) *inside {
-	p, r := &inside{}, &reader{rest: b}
-	defer func() { p.payload, p.failed = r.rest, r.err }()
-	if !p.parseIP(r, p.parseLink(r)) {
-		return p
+// parseINT reads what intmd.p4 reads.
+func (p *Packet) parseINT() {
+	if !p.parseIP(p.parseLink()) {
+		return
 	}
 	dscp := uint8(0)
 	if p.v4 != nil {
@@ -110,29 +83,28 @@ func parseINT(b []byte) *inside {
 	}
 	switch p.proto {
 	case protoUDP:
-		p.parseUDP(r, dscp)
+		p.parseUDP(dscp)
 	case protoTCP:
-		if p.tcp = r.bytes(20); r.err {
-			return p
+		if p.tcp = p.read(20); p.failed {
+			return
 		}
 		p.srcPort, p.dstPort = get(p.tcp, 0), get(p.tcp, 2)
 		if dscp != markDSCP {
-			return p
+			return
 		}
-		if p.shim = r.bytes(4); !r.err && r.verify(p.shim.npt() == 0 && p.l4Len >= 24+uint16(p.shim[1])<<2) {
-			p.parseHead(r)
+		if p.shim = p.read(4); !p.failed && p.verify(p.shim.npt() == 0 && p.l4Len >= 24+uint16(p.shim[1])<<2) {
+			p.parseHead()
 		}
 	}
-	return p
 }
 
 // parseLink reads Ethernet and VLAN, and returns the EtherType of what follows, 0 where the frame ends before it.
-func (p *inside) parseLink(r *reader) (kind uint16) {
-	if p.eth = r.bytes(ethLen); r.err {
+func (p *Packet) parseLink() (kind uint16) {
+	if p.eth = p.read(ethLen); p.failed {
 		return 0
 	}
 	if kind = get(p.eth, 12); kind == typeVLAN {
-		if p.vlan = r.bytes(4); r.err {
+		if p.vlan = p.read(4); p.failed {
 			return 0
 		}
 		kind = get(p.vlan, 2)
@@ -141,12 +113,12 @@ func (p *inside) parseLink(r *reader) (kind uint16) {
 }
 
 // parseIP reads the IP header of an EtherType, and reports whether an L4 header follows.
-func (p *inside) parseIP(r *reader, kind uint16) bool {
+func (p *Packet) parseIP(kind uint16) bool {
 	switch kind {
 	case typeIPv4:
-		return p.parse4(r)
+		return p.parse4()
 	case typeIPv6:
-		if p.v6 = r.bytes(40); r.err {
+		if p.v6 = p.read(40); p.failed {
 			return false
 		}
 		p.proto, p.l4Len, p.src, p.dst = p.v6[6], get(p.v6, 4), p.v6[8:24], p.v6[24:40]
@@ -156,26 +128,26 @@ func (p *inside) parseIP(r *reader, kind uint16) bool {
 }
 
 // parse4 reports whether an L4 header follows.
-func (p *inside) parse4(r *reader) bool {
-	if p.v4 = r.bytes(20); r.err {
+func (p *Packet) parse4() bool {
+	if p.v4 = p.read(20); p.failed {
 		return false
 	}
-	if !r.verify(p.v4[0]>>4 == 4 && p.v4[0]&15 >= 5) {
+	if !p.verify(p.v4[0]>>4 == 4 && p.v4[0]&15 >= 5) {
 		p.bad4 = true
 		return false
 	}
 	p.proto, p.src, p.dst = p.v4[9], p.v4[12:16], p.v4[16:20]
 	p.l4Len = get(p.v4, 2) - uint16(p.v4[0]&15)<<2
 	if p.v4[0]&15 > 5 {
-		if p.options = r.bytes(int(p.v4[0]&15)*4 - 20); r.err {
+		if p.options = p.read(int(p.v4[0]&15)*4 - 20); p.failed {
 			return false
 		}
 	}
 	return get(p.v4, 6)&0x3fff == 0
 }
 
-func (p *inside) parseUDP(r *reader, dscp uint8) {
-	if p.udp = r.bytes(8); r.err {
+func (p *Packet) parseUDP(dscp uint8) {
+	if p.udp = p.read(8); p.failed {
 		return
 	}
 	p.srcPort, p.dstPort = get(p.udp, 0), get(p.udp, 2)
@@ -187,31 +159,30 @@ func (p *inside) parseUDP(r *reader, dscp uint8) {
 		return
 	}
 	length := get(p.udp, 4)
-	if p.shim = r.bytes(4); !r.err && r.verify(p.shim.npt() == npt && length >= 12+uint16(p.shim[1])<<2 && length <= p.l4Len) {
-		p.parseHead(r)
+	if p.shim = p.read(4); !p.failed && p.verify(p.shim.npt() == npt && length >= 12+uint16(p.shim[1])<<2 && length <= p.l4Len) {
+		p.parseHead()
 	}
 }
 
-func (p *inside) parseHead(r *reader) {
-	if !r.verify(p.shim.kind() == intMD && p.shim[1] >= 3) {
+func (p *Packet) parseHead() {
+	if !p.verify(p.shim.kind() == intMD && p.shim[1] >= 3) {
 		return
 	}
-	if p.head = r.bytes(12); !r.err && r.verify(p.head.version() == intVer) {
-		p.stack = r.bytes(int(p.shim[1])*4 - 12)
+	if p.head = p.read(12); !p.failed && p.verify(p.head.version() == intVer) {
+		p.stack = p.read(int(p.shim[1])*4 - 12)
 	}
 }
 
-func (p *inside) key() []p4.Value {
-	return []p4.Value{p4.Bytes(p.src), p4.Bytes(p.dst), num(uint64(p.proto)), num(uint64(p.srcPort)), num(uint64(p.dstPort))}
-}
+// noID stands for the identification that IPv6 lacks.
+var noID [2]byte
 
 // lot is the hash that samples packets: of IPv4's identification, 0 for IPv6, and the L4 header.
-func (p *inside) lot() uint32 {
-	id := make([]byte, 2)
+func (p *Packet) lot() uint32 {
+	id := noID[:]
 	if p.v4 != nil {
-		copy(id, p.v4[4:])
+		id = p.v4[4:6]
 	}
-	return crcOf(id, l4(p.udp, p.tcp))
+	return crcOf(id, p.l4())
 }
 
 // instructions are the settings of the source.
@@ -221,83 +192,51 @@ type instructions struct {
 	byPort         bool
 }
 
-func (c *intmd) process(s *Switch, in Frame) error {
-	p := parseINT(in.Bytes)
-	m := cloneMetadata{ingress: in.Port}
-	port, track, session := c.ingress(s, p, in, &m)
-	if m.about == ofDrop {
-		if to, ok := s.mirrors[session]; ok {
-			parsed := parseINT(in.Bytes)
-			pass, err := s.next(ingressClone)
-			if err != nil {
-				return err
-			}
-			m.arrived = pass.IngressTime
-			c.clone(s, parsed, false, to, &m)
-		}
-		return nil
+func (c *intmd) ingress(s *Switch, p *Packet, head []byte) bool {
+	p.parseINT()
+	p.payload = p.rest
+	if c.decide(s, p) {
+		return p.Port != dropPort
 	}
-	if port == dropPort {
-		return nil
+	m := &p.meta
+	r := c.drops.At(uint64(m.reason))
+	if m.reason == 0 || r.Action != "report_drop" {
+		return false
 	}
-	pass, err := s.next(normal)
-	if err != nil {
-		return err
+	to, ok := s.mirrors[uint32(r.Arg(0))]
+	if !ok {
+		return false
 	}
-	m.arrived = pass.IngressTime
-	e := leaving{intmd: c, s: s, p: p, m: &m, pass: &pass}
-	e.run(port, track)
-	if !e.drop {
-		s.emit(port, p.deparse(), 0)
-	}
-	if to, ok := s.mirrors[e.session]; ok && e.cloned {
-		if _, err := s.next(egressClone); err != nil {
-			return err
-		}
-		if e.kept != nil {
-			p.shim, p.head, p.stack = e.kept.shim, e.kept.head, e.kept.stack
-		}
-		p.l4Len = 0 // not preserved
-		c.clone(s, p, e.kept != nil, to, &m)
-	}
-	return nil
+	clone := *m
+	clone.about, clone.collector, clone.asked, clone.egress, clone.size = ofDrop, uint8(r.Arg(1)), 0x4801, 0x1ff, uint16(p.length)
+	p.begin(p.in, head, p.length)
+	p.parseINT()
+	p.payload = p.rest
+	p.Instance, p.Port, p.meta = ingressClone, to, clone
+	return true
 }
 
-func (c *intmd) ingress(s *Switch, p *inside, in Frame, m *cloneMetadata) (port uint16, track *instructions, session uint32) {
-	action, params := s.find("ingress.ingress_port", num(uint64(in.Port)))
-	edge, trusted := action == "host", false
-	m.hardware = uint8(params[0].Uint64())
-	if edge {
-		trusted = params[1].Uint64() == 1
-	}
+// decide is the ingress up to the port of a packet. It is false for a packet that is dropped, for a reason or without one.
+func (c *intmd) decide(s *Switch, p *Packet) bool {
+	m := &p.meta
+	m.ingress = p.in
+	at := c.ingressPort.At(uint64(p.in))
+	edge := at.Action == "host"
+	m.hardware = uint8(at.Arg(0))
+	trusted := edge && at.Arg(1) == 1
 	if p.v4 == nil && p.v6 == nil || p.bad4 || p.v4 != nil && !checkIPv4(p.v4, p.options) {
-		return dropPort, nil, 0
+		return false
 	}
-	if edge && p.shim != nil && !trusted {
+	if edge && p.shim != nil && !trusted || c.acl.Find(p.key()).Action == "deny" {
 		m.reason = denied
-	} else if action, _ := s.find("ingress.acl", p.key()...); action == "deny" {
-		m.reason = denied
+		return false
 	}
 	if edge && p.shim == nil && (p.udp != nil || p.tcp != nil) {
-		share := uint32(0)
-		if action, a := s.find("ingress.watch", p.key()...); action == "track" {
-			share = uint32(a[0].Uint64())
-			track = &instructions{uint16(a[1].Uint64()), uint16(a[2].Uint64()), uint8(a[3].Uint64()), a[4].Uint64() == 1}
-		}
-		if p.lot() > share {
-			track = nil
+		if r := c.watch.Find(p.key()); r.Action == "track" && p.lot() <= uint32(r.Arg(0)) {
+			m.inserts = true
+			m.source = instructions{uint16(r.Arg(1)), uint16(r.Arg(2)), uint8(r.Arg(3)), r.Arg(4) == 1}
 		}
 	}
-	if m.reason == 0 {
-		port, m.reason = s.route(p.eth, p.v4, p.v6)
-	}
-	if m.reason == 0 {
-		return port, track, 0
-	}
-	action, params = s.find("ingress.drops", num(uint64(m.reason)))
-	if action != "report_drop" {
-		return dropPort, nil, 0
-	}
-	m.about, m.collector, m.asked, m.egress, m.size = ofDrop, uint8(params[1].Uint64()), 0x4801, 0x1ff, uint16(len(in.Bytes))
-	return dropPort, nil, uint32(params[0].Uint64())
+	m.reason = s.forward(p)
+	return m.reason == 0
 }

@@ -5,15 +5,11 @@ import "github.com/hopscope/hopscope/p4"
 // leaving is a packet's way through the egress.
 type leaving struct {
 	*intmd
-	s       *Switch
-	p       *inside
-	m       *cloneMetadata
-	pass    *Pass
-	drop    bool
-	probe   bool
-	cloned  bool
-	session uint32
-	kept    *inside // INT, which the sink node took out
+	s     *Switch
+	p     *Packet
+	m     *metadata
+	drop  bool
+	probe bool
 
 	room           uint16
 	removed, added uint64 // sums of words that leave the packet, and of those that come
@@ -32,83 +28,98 @@ func words16(b []byte) (s uint64) {
 }
 
 // hopOf is the node's report about the packet.
-func (s *Switch) hopOf(m *cloneMetadata) hop {
-	_, d := s.find("egress.device")
-	return newHop(uint32(d[0].Uint64()), d[1].Uint64(), m.ingress, m.egress, m.arrived, m.left, m.depth)
+func (s *Switch) hopOf(m *metadata) hop {
+	d := s.device.Find(nil)
+	return newHop(uint32(d.Arg(0)), d.Arg(1), m.ingress, m.egress, m.arrived, m.left, m.depth)
 }
 
-func (e *leaving) run(port uint16, track *instructions) {
+func (c *intmd) egress(s *Switch, p *Packet, pass *Pass) bool {
+	if p.Instance != normal {
+		if p.Instance == ingressClone {
+			p.meta.arrived = pass.IngressTime
+		}
+		return c.clone(s, p)
+	}
+	p.meta.arrived = pass.IngressTime
+	e := leaving{intmd: c, s: s, p: p, m: &p.meta}
+	e.run(pass)
+	p.deparse(0)
+	return !e.drop
+}
+
+func (e *leaving) run(pass *Pass) {
 	p, m := e.p, e.m
-	m.egress, m.depth, m.left = port, e.pass.EnqueueDepth, e.pass.EgressTime
+	m.egress, m.depth, m.left = p.Port, pass.EnqueueDepth, pass.EgressTime
 	e.probe = p.isProbe() // as it came
-	action, to := e.s.find("egress.egress_port", num(uint64(port)))
-	e.room = uint16(to[0].Uint64())
-	sink, session := action == "to_host", uint32(0)
+	to := e.egressPort.At(uint64(p.Port))
+	e.room = uint16(to.Arg(0))
+	sink, session := to.Action == "to_host", uint32(0)
 	if sink {
-		session, m.collector = uint32(to[1].Uint64()), uint8(to[2].Uint64())
+		session, m.collector = uint32(to.Arg(1)), uint8(to.Arg(2))
 	}
 	ipLen := p.ipLen()
 	if e.hadINT = p.hasINT(); e.hadINT {
-		e.removed = sum(p.shim, p.head)
+		e.removed = p.sumINT()
 	}
-	if e.into && track == nil {
-		action, a := e.assignment(port)
-		if e.mine = action != ""; e.mine && !e.hadINT {
-			track = &instructions{bitmap: uint16(a[0].Uint64()), domain: p4.AssignedDomain, hops: 255}
+	if e.into && !m.inserts {
+		r := e.assignment()
+		if e.mine = r != nil; e.mine && !e.hadINT {
+			m.inserts, m.source = true, instructions{bitmap: uint16(r.Arg(0)), domain: p4.AssignedDomain, hops: 255}
 		}
-		if action == p4.ExtractAction {
-			sink, session, m.collector = true, uint32(a[1].Uint64()), uint8(a[2].Uint64())
+		if e.mine && r.Action == p4.ExtractAction {
+			sink, session, m.collector = true, uint32(r.Arg(1)), uint8(r.Arg(2))
 		}
 	}
-	if track != nil && ipLen+16 <= e.room {
-		e.insert(track)
+	if m.inserts && ipLen+16 <= e.room {
+		e.insert(&m.source)
 	}
 	if p.hasINT() && (!sink || !e.hadINT) {
 		e.push(ipLen, sink)
 	}
-	m.size = uint16(e.pass.PacketLength) + e.grown
-	watch, q := e.s.find("egress.queues", num(uint64(port)))
-	watched := watch == "watch_queue"
-	m.congested = watched && uint64(m.depth) >= q[0].Uint64()
+	m.size = uint16(pass.PacketLength) + e.grown
+	q := e.queues.At(uint64(p.Port))
+	m.congested = q.Action == "watch_queue" && uint64(m.depth) >= q.Arg(0)
 	switch {
 	case p.hasINT() && sink:
 		if m.about = ofSink; e.mine || !e.orchestrated(p) {
 			m.asked = get(p.head, 4) & 0x7f80
 		}
-		e.cloned, e.session = session != 0, session
+		p.cloned, p.session = session != 0, session
 		e.removeINT()
-	case m.congested && !e.probe && e.turn(port, q[1].Uint64()):
-		m.about, m.collector, m.asked = ofQueue, uint8(q[3].Uint64()), uint16(q[4].Uint64())&0x7f80
+	case m.congested && !e.probe && e.due(p.Port, m.left, q.Arg(1)):
+		m.about, m.collector, m.asked = ofQueue, uint8(q.Arg(3)), uint16(q.Arg(4))&0x7f80
 		if p.hasINT() {
 			m.asked = get(p.head, 4) & 0x7f80
 		}
-		e.cloned, e.session = true, uint32(q[2].Uint64())
+		p.cloned, p.session = true, uint32(q.Arg(2))
 	}
 	if p.hasINT() {
-		e.added += sum(p.shim, p.head)
+		e.added += p.sumINT()
 	}
 	p.settle(e.removed, e.added, e.grown, e.complement)
 }
 
-// assignment returns the action of p4/into.p4's table assigned for a packet at a port, "" for none. A packet with INT of
+// assignment returns the row of p4/into.p4's table assigned for a packet at its port, nil for none. A packet with INT of
 // another kind has none, nor one whose INT was not read whole.
-func (e *leaving) assignment(port uint16) (action string, params []p4.Value) {
+func (e *leaving) assignment() *p4.Row {
 	p := e.p
 	if p.udp == nil && p.tcp == nil || p.shim != nil && !e.orchestrated(p) {
-		return "", nil
+		return nil
 	}
-	if action, params = e.s.find(p4.AssignedName, append(p.key(), num(uint64(port)))...); action == "NoAction" {
-		return "", nil
+	p.key()
+	put(p.flow[:], flowBytes, p.Port)
+	if r := e.assigned.Find(p.flow[:]); r.Action == p4.CarryAction || r.Action == p4.ExtractAction {
+		return r
 	}
-	return action, params
+	return nil
 }
 
 // orchestrated reports whether a packet carries INT of p4/into.p4.
-func (c *intmd) orchestrated(p *inside) bool {
+func (c *intmd) orchestrated(p *Packet) bool {
 	return c.into && p.hasINT() && get(p.head, 6) == p4.AssignedDomain
 }
 
-// turn reports whether the queue of a port is due for a report.
+// due reports whether the queue of a port is due for a report.
 func (c *intmd) due(port uint16, now, gap uint64) bool {
 	last := c.reported[port]
 	due := last == 0 || (now-last)&(1<<48-1) >= gap
@@ -118,16 +129,14 @@ func (c *intmd) due(port uint16, now, gap uint64) bool {
 	return due
 }
 
-func (e *leaving) turn(port uint16, gap uint64) bool { return e.due(port, e.m.left, gap) }
-
 // insert is the source: shim and header by its instructions.
 func (e *leaving) insert(track *instructions) {
 	p := e.p
-	p.shim = shim{intMD << 4, 3, 0, 0}
-	p.head = intHead{intVer << 4, 0, 0, track.hops, 0, 0, 0, 0, 0, 0, 0, 0}
+	p.shim = append(p.put(4)[:0], intMD<<4, 3, 0, 0)
+	p.head = append(p.put(12)[:0], intVer<<4, 0, 0, track.hops, 0, 0, 0, 0, 0, 0, 0, 0)
 	put(p.head, 4, track.bitmap)
 	put(p.head, 6, track.domain)
-	p.stack = []byte{}
+	p.stack = p.put(0)
 	e.grown = 16
 	if track.byPort && p.udp != nil {
 		p.shim[0] |= 1 << 2
@@ -149,7 +158,7 @@ func (e *leaving) insert(track *instructions) {
 func (e *leaving) push(ipLen uint16, sink bool) {
 	p, h := e.p, e.s.hopOf(e.m)
 	domain := get(p.head, 6)
-	block, complement := h.block(nil, get(p.head, 4), true, domain == fantID)
+	block, complement := h.block(p.put(longestBlock)[:0], get(p.head, 4), true, domain == fantID)
 	words := uint8(len(block) / 4 & 31)
 	if !e.hadINT {
 		p.head[2] = p.head[2]&0xe0 | words
@@ -174,7 +183,7 @@ func (e *leaving) push(ipLen uint16, sink bool) {
 // removeINT is the sink node: INT out, and what the source changed as it was.
 func (e *leaving) removeINT() {
 	p := e.p
-	e.kept = &inside{shim: p.shim, head: p.head, stack: p.stack}
+	p.keptShim, p.keptHead, p.keptStack = p.shim, p.head, p.stack
 	if e.hadINT {
 		e.removed += sum(p.stack)
 	}
@@ -192,7 +201,7 @@ func (e *leaving) removeINT() {
 }
 
 // settle corrects lengths and the checksum of TCP or UDP. Unchanged fields stay, whatever they are.
-func (p *inside) settle(gone, come uint64, grown uint16, complement bool) {
+func (p *Packet) settle(gone, come uint64, grown uint16, complement bool) {
 	switch {
 	case p.v4 != nil:
 		put(p.v4, 2, get(p.v4, 2)+grown)
@@ -226,14 +235,16 @@ func (p *inside) settle(gone, come uint64, grown uint16, complement bool) {
 	}
 }
 
-// clone makes a report of a clone. The argument restored is set if INT was put back as it came to the sink node.
-func (c *intmd) clone(s *Switch, p *inside, restored bool, to uint16, m *cloneMetadata) {
+// clone makes a report of a clone. INT stands in it again as it came to the sink node.
+func (c *intmd) clone(s *Switch, p *Packet) bool {
+	m := &p.meta
 	h := s.hopOf(m)
 	var gone, come uint64
 	var grown uint16
-	if restored {
+	if p.keptShim != nil {
+		p.shim, p.head, p.stack = p.keptShim, p.keptHead, p.keptStack
 		grown = 4 + uint16(p.shim[1])<<2
-		come = sum(p.shim, p.head) + sum(p.stack)
+		come = p.sumINT() + sum(p.stack)
 		if p.shim.npt() == 1 && p.udp != nil {
 			gone = uint64(get(p.udp, 2))
 			come += markPort
@@ -241,6 +252,9 @@ func (c *intmd) clone(s *Switch, p *inside, restored bool, to uint16, m *cloneMe
 		} else {
 			p.setDSCP(markDSCP)
 		}
+	}
+	if p.Instance == egressClone {
+		p.l4Len = 0 // not preserved
 	}
 	p.settle(gone, come, grown, false)
 	r := report{bitmap: m.asked, node: h.node, hardware: m.hardware, receiver: m.collector, size: m.size}
@@ -262,21 +276,13 @@ func (c *intmd) clone(s *Switch, p *inside, restored bool, to uint16, m *cloneMe
 			r.flags |= flagTransit
 		}
 	}
-	r.metadata, _ = h.block(nil, m.asked, false, false)
+	r.metadata, _ = h.block(p.put(longestBlock)[:0], m.asked, false, false)
 	if m.about == ofDrop {
 		r.metadata = append(r.metadata, 0xff, m.reason, 0, 0)
 	}
-	if front, limit := s.envelope(&r); front != nil {
-		s.emit(to, append(front, p.deparse()...), limit)
+	limit, ok := s.envelope(p, &r)
+	if ok {
+		p.deparse(limit)
 	}
-}
-
-func (p *inside) deparse() (b []byte) {
-	if p.v4 != nil {
-		put(p.v4, 10, csum16(p.v4, p.options))
-	}
-	for _, h := range [][]byte{p.eth, p.vlan, p.v4, p.options, p.v6, p.udp, p.tcp, p.shim, p.head, p.block, p.stack, p.payload} {
-		b = append(b, h...)
-	}
-	return b
+	return ok
 }

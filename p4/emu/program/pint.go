@@ -1,7 +1,6 @@
 package program
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/hopscope/hopscope/decode/pint"
@@ -12,10 +11,23 @@ import (
 type digests struct {
 	lastID map[uint32]uint32 // by flow: 1<<16 and the identification of its last packet
 	looped map[uint16]uint64 // by port: when a loop was reported last
-	lines  map[uint16]*lineState
+	states map[uint16]*lineState
 	// By port: packets whose IPv4 identification is that of the one before, and packets whose digest was kept back.
 	stuckIDs, incomplete map[uint16]uint64
+
+	ingressPort, watch, egressPort, plan, set, replace *p4.Rows
+	path                                               [2]pathTables
+	latency, utilization                               codeTables
+	loop                                               *p4.Rows
+	line                                               lineTables
 }
+
+// pathTables are those of an instance of a path query, and codeTables those of a query of rounded values.
+type pathTables struct{ slot, layer *p4.Rows }
+type codeTables struct{ slot, code, logRnd, expGap *p4.Rows }
+
+// lineTables are those of the load of lines.
+type lineTables struct{ lines, logIdle, logAverage, logQueue, logSent, expDecay, expQueue, expSent *p4.Rows }
 
 // lineState is the state of Line for a port.
 type lineState struct {
@@ -24,7 +36,22 @@ type lineState struct {
 }
 
 func newPINT() *digests {
-	return &digests{lastID: map[uint32]uint32{}, looped: map[uint16]uint64{}, lines: map[uint16]*lineState{}, stuckIDs: map[uint16]uint64{}, incomplete: map[uint16]uint64{}}
+	return &digests{lastID: map[uint32]uint32{}, looped: map[uint16]uint64{}, states: map[uint16]*lineState{}, stuckIDs: map[uint16]uint64{}, incomplete: map[uint16]uint64{}}
+}
+
+func (c *digests) bind(t *p4.Store) {
+	c.ingressPort, c.watch, c.egressPort = t.Rows("ingress.ingress_port"), t.Rows("ingress.watch"), t.Rows("egress.egress_port")
+	c.plan, c.set, c.replace, c.loop = t.Rows("egress.plan"), t.Rows("egress.pint_set"), t.Rows("egress.pint_replace"), t.Rows("egress.loop.slot")
+	for i, q := range []string{"egress.path0", "egress.path1"} {
+		c.path[i] = pathTables{t.Rows(q + ".slot"), t.Rows(q + ".layer")}
+	}
+	codes := func(q string) codeTables {
+		return codeTables{t.Rows(q + ".slot"), t.Rows(q + ".encode.code"), t.Rows(q + ".encode.log_rnd.log"), t.Rows(q + ".encode.exp_gap.exp")}
+	}
+	c.latency, c.utilization = codes("egress.latency"), codes("egress.utilization")
+	line := func(name string) *p4.Rows { return t.Rows("egress.line." + name) }
+	c.line = lineTables{line("lines"), line("log_idle.log"), line("log_average.log"), line("log_queue.log"), line("log_sent.log"),
+		line("exp_decay.exp"), line("exp_queue.exp"), line("exp_sent.exp")}
 }
 
 // Numbers of the program.
@@ -123,172 +150,124 @@ func (s *Switch) Logarithms(names ...string) error {
 // digest is the header that carries a digest: epoch, hops, type, id and the digest itself.
 type digest []byte
 
-// carrier is a frame with what may be in it.
-type carrier struct {
-	inside
-	pint digest
-
-	source bool
-	epoch  uint8
-	id     uint32
-}
-
-// echo is the metadata that the program preserves for a clone.
-type echo struct {
-	collector, hardware uint8
-	size                uint16
-	header              digest // as it was configured
-	wide                bool
-	rewrite             uint8
-}
-
-func parsePINT(b []byte) *carrier {
-	p, r := &carrier{}, &reader{rest: b}
-	defer func() { p.payload, p.failed = r.rest, r.err }()
-	kind := p.parseLink(r)
+// parsePINT reads what pint.p4 reads.
+func (p *Packet) parsePINT() {
+	kind := p.parseLink()
 	if kind == typePINT {
-		if p.pint = r.bytes(pintLength); r.err {
-			return p
+		if p.pint = p.read(pintLength); p.failed {
+			return
 		}
 		kind = get(p.pint, 2)
 	}
-	if !p.parseIP(r, kind) {
-		return p
+	if !p.parseIP(kind) {
+		return
 	}
 	switch p.proto {
 	case protoUDP:
-		if p.udp = r.bytes(8); !r.err {
+		if p.udp = p.read(8); !p.failed {
 			p.srcPort, p.dstPort = get(p.udp, 0), get(p.udp, 2)
 		}
 	case protoTCP:
-		if p.tcp = r.bytes(20); !r.err {
+		if p.tcp = p.read(20); !p.failed {
 			p.srcPort, p.dstPort = get(p.tcp, 0), get(p.tcp, 2)
 		}
 	}
-	return p
 }
 
-func (c *digests) process(s *Switch, in Frame) error {
-	p := parsePINT(in.Bytes)
-	var m echo
-	port := c.ingress(s, p, in.Port, &m)
-	if port == dropPort {
-		return nil
-	}
-	pass, err := s.next(normal)
-	if err != nil {
-		return err
-	}
-	cloned, session := c.egress(s, p, port, &m, &pass)
-	s.emit(port, p.deparse(), 0)
-	to, ok := s.mirrors[session]
-	if !cloned || !ok {
-		return nil
-	}
-	if _, err := s.next(egressClone); err != nil {
-		return err
-	}
-	p.removeDigest()
-	c.report(s, p, to, &m)
-	return nil
-}
-
-func (c *digests) ingress(s *Switch, p *carrier, in uint16, m *echo) (port uint16) {
-	action, params := s.find("ingress.ingress_port", num(uint64(in)))
-	edge := action == "host"
-	m.hardware = uint8(params[0].Uint64())
+func (c *digests) ingress(s *Switch, p *Packet, _ []byte) bool {
+	p.parsePINT()
+	p.payload = p.rest
+	m := &p.meta
+	at := c.ingressPort.At(uint64(p.in))
+	edge := at.Action == "host"
+	m.hardware = uint8(at.Arg(0))
 	if p.v4 == nil && p.v6 == nil || p.bad4 || p.v4 != nil && !checkIPv4(p.v4, p.options) || edge && p.pint != nil {
-		return dropPort
+		return false
 	}
 	if edge && (p.udp != nil || p.tcp != nil) {
-		if action, a := s.find("ingress.watch", p.key()...); action == "carry" {
-			p.source, p.epoch = true, uint8(a[1].Uint64())
-			c.choose(p, in, a[2].Uint64() == 1)
-			var word []byte
-			if crcOf(be.AppendUint32(word, p.id)) > uint32(a[0].Uint64()) {
-				p.source = false
-			}
+		if r := c.watch.Find(p.key()); r.Action == "carry" {
+			m.epoch = uint8(r.Arg(1))
+			c.choose(p, r.Arg(2) == 1)
+			m.inserts = crcWord(m.id) <= uint32(r.Arg(0))
 		}
 	}
-	port, reason := s.route(p.eth, p.v4, p.v6)
-	if reason != 0 {
-		return dropPort
-	}
-	return port
+	return s.forward(p) == 0 && p.Port != dropPort
 }
 
 // choose sets the id of a packet. It is IPv4's identification if that is requested and changes, and else a hash of its
 // L4 header.
-func (c *digests) choose(p *carrier, in uint16, byIP bool) {
-	p.id = crcOf(l4(p.udp, p.tcp))
+func (c *digests) choose(p *Packet, byIP bool) {
+	p.meta.id = crcOf(p.l4())
 	if !byIP || p.v4 == nil {
 		return
 	}
-	var src, dst [16]byte
-	copy(src[16-len(p.src):], p.src)
-	copy(dst[16-len(p.dst):], p.dst)
-	flow := crcOf(src[:], dst[:], []byte{p.proto}, be.AppendUint16(be.AppendUint16(nil, p.srcPort), p.dstPort)) % 4096
+	flow := crcOf(p.key()) % 4096
 	id := get(p.v4, 4)
 	now := 1<<16 | uint32(id)
 	last := c.lastID[flow]
 	c.lastID[flow] = now
 	if p.v4[6]&0x40 != 0 && last == now {
-		c.stuckIDs[in]++
+		c.stuckIDs[p.in]++
 		return
 	}
-	p.id = uint32(id)
+	p.meta.id = uint32(id)
 }
 
-func (c *digests) egress(s *Switch, p *carrier, port uint16, m *echo, pass *Pass) (cloned bool, session uint32) {
-	_, device := s.find("egress.device")
-	action, to := s.find("egress.egress_port", num(uint64(port)))
-	room, sink := uint16(to[0].Uint64()), action == "to_host"
-	session, m.collector = uint32(to[1].Uint64()), uint8(to[2].Uint64())
-	load := c.line(s, port, nanoseconds(pass.EgressTime), pass.PacketLength, pass.EnqueueDepth, p.isProbe())
+func (c *digests) egress(s *Switch, p *Packet, pass *Pass) bool {
+	if p.Instance != normal {
+		return c.report(s, p)
+	}
+	m := &p.meta
+	to := c.egressPort.At(uint64(p.Port))
+	room, sink, session := uint16(to.Arg(0)), to.Action == "to_host", uint32(to.Arg(1))
+	m.collector = uint8(to.Arg(2))
+	load := c.load(p.Port, nanoseconds(pass.EgressTime), pass.PacketLength, pass.EnqueueDepth, p.isProbe())
 	m.size = uint16(pass.PacketLength)
 	if p.pint != nil {
 		m.size -= pintLength
-	} else if p.source && p.ipLen()+pintLength <= room {
-		p.insert()
+	} else if m.inserts && p.ipLen()+pintLength <= room {
+		p.insertDigest()
 	}
-	if p.pint == nil {
-		return false, session
-	}
-	if p.pint[1] != missing {
-		p.pint[1]++
-	}
-	w := writing{s: s, p: p.pint, node: uint32(device[0].Uint64()), latency: elapsed(pass.IngressTime, pass.EgressTime), load: load}
-	written := w.run()
-	if !written {
-		p.pint[1] = missing
+	if p.pint != nil {
+		if p.pint[1] != missing {
+			p.pint[1]++
+		}
+		w := writing{c: c, p: p.pint, node: uint32(s.device.Find(nil).Arg(0)), latency: elapsed(pass.IngressTime, pass.EgressTime), load: load}
+		written := w.run()
+		if !written {
+			p.pint[1] = missing
+			if sink {
+				c.incomplete[p.Port]++
+			}
+		}
+		m.written, m.wide, m.rewrite = append(p.put(pintLength)[:0], p.pint...), w.wide, w.rewrite
+		due := false
+		if w.rewrite != 0 {
+			last := c.looped[p.Port]
+			if due = last == 0 || sink || (pass.EgressTime-last)&(1<<48-1) >= to.Arg(3); due {
+				c.looped[p.Port] = pass.EgressTime
+			}
+		}
 		if sink {
-			c.incomplete[port]++
+			p.removeDigest()
 		}
+		p.cloned, p.session = written && session != 0 && (sink || due), session
 	}
-	m.header, m.wide, m.rewrite = digest(slices.Clone(p.pint)), w.wide, w.rewrite
-	due := false
-	if w.rewrite != 0 {
-		last := c.looped[port]
-		if due = last == 0 || sink || (pass.EgressTime-last)&(1<<48-1) >= to[3].Uint64(); due {
-			c.looped[port] = pass.EgressTime
-		}
-	}
-	if sink {
-		p.removeDigest()
-	}
-	return written && session != 0 && (sink || due), session
+	p.deparse(0)
+	return true
 }
 
-func (p *carrier) insert() {
-	p.pint = be.AppendUint32(digest{p.epoch, 0, 0, 0}, p.id)
-	p.pint = append(p.pint, 0, 0, 0, 0, 0, 0, 0, 0)
+func (p *Packet) insertDigest() {
+	p.pint = p.put(pintLength)
+	p.pint[0] = p.meta.epoch
+	be.PutUint32(p.pint[4:], p.meta.id)
 	at := p.kind()
 	copy(p.pint[2:4], at)
 	put(at, 0, typePINT)
 }
 
 // kind is the EtherType in front of the digest.
-func (p *carrier) kind() []byte {
+func (p *Packet) kind() []byte {
 	if p.vlan != nil {
 		return p.vlan[2:4]
 	}
@@ -296,41 +275,35 @@ func (p *carrier) kind() []byte {
 }
 
 // removeDigest is the work of the last switch, and is applied to every clone.
-func (p *carrier) removeDigest() {
+func (p *Packet) removeDigest() {
 	if p.pint != nil {
 		copy(p.kind(), p.pint[2:4])
 		p.pint = nil
 	}
 }
 
-func (c *digests) report(s *Switch, p *carrier, to uint16, m *echo) {
-	_, device := s.find("egress.device")
+func (c *digests) report(s *Switch, p *Packet) bool {
+	p.removeDigest()
+	m := &p.meta
 	r := report{
-		flags: flagTracked, domain: pintDomain, dsBits: 0xe000, node: uint32(device[0].Uint64()), hardware: m.hardware,
+		flags: flagTracked, domain: pintDomain, dsBits: 0xe000, node: uint32(s.device.Find(nil).Arg(0)), hardware: m.hardware,
 		receiver: m.collector, size: m.size,
 	}
-	h := m.header
-	r.metadata = append([]byte{h[0], h[1], 0, 0}, h[4:8]...)
-	r.metadata = append(r.metadata, h[12:16]...)
+	h := m.written
+	b := append(append(p.put(24)[:0], h[0], h[1], 0, 0), h[4:8]...)
+	b = append(b, h[12:16]...)
 	if m.wide {
 		r.dsBits |= 0x1000
-		r.metadata = append(r.metadata, h[8:12]...)
+		b = append(b, h[8:12]...)
 	}
 	if m.rewrite != 0 {
 		r.dsBits |= 0x0800
-		r.metadata = append(r.metadata, m.rewrite, 0, 0, 0)
+		b = append(b, m.rewrite, 0, 0, 0)
 	}
-	if front, limit := s.envelope(&r); front != nil {
-		s.emit(to, append(front, p.deparse()...), limit)
+	r.metadata = b
+	limit, ok := s.envelope(p, &r)
+	if ok {
+		p.deparse(limit)
 	}
-}
-
-func (p *carrier) deparse() (b []byte) {
-	if p.v4 != nil {
-		put(p.v4, 10, csum16(p.v4, p.options))
-	}
-	for _, h := range [][]byte{p.eth, p.vlan, p.pint, p.v4, p.options, p.v6, p.udp, p.tcp, p.payload} {
-		b = append(b, h...)
-	}
-	return b
+	return ok
 }

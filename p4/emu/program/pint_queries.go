@@ -9,7 +9,7 @@ import (
 
 // writing is the write of a switch into a digest.
 type writing struct {
-	s       *Switch
+	c       *digests
 	p       digest
 	node    uint32
 	latency uint64 // ns
@@ -17,7 +17,7 @@ type writing struct {
 	wide    bool
 	rewrite uint8
 
-	key   []p4.Value // epoch and set
+	set   byte
 	id    uint32
 	hop   uint32
 	limit uint32 // of the hop in the Baseline layer
@@ -25,30 +25,32 @@ type writing struct {
 
 // keyed is 32 bits that depend on a packet, by the constant k of a function, and on x.
 func keyed(k, id, x uint32) uint32 {
-	word := func(v uint32) uint32 { return crcOf(be.AppendUint32(nil, v)) }
-	key := word(k + id)
-	return word(key + word(key+word(x)))
+	key := crcWord(k + id)
+	return crcWord(key + crcWord(key+crcWord(x)))
+}
+
+// within finds the row for the packet's epoch and a number of 32 bits.
+func (w *writing) within(t *p4.Rows, v uint32) *p4.Row {
+	return t.Find([]byte{w.p[0], byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
 }
 
 // run reports whether the switch wrote: it holds the plan, and the hop is not too far.
 func (w *writing) run() bool {
-	epoch := num(uint64(w.p[0]))
 	w.hop, w.id = uint32(w.p[1]), be.Uint32(w.p[4:])
-	action, plan := w.s.find("egress.plan", epoch)
-	known := action == "set_plan"
+	plan := w.c.plan.At(uint64(w.p[0]))
+	known := plan.Action == "set_plan"
 	if known {
-		w.wide = plan[1].Uint64() == 1
+		w.wide = plan.Arg(1) == 1
 	}
-	action, most := w.s.find("egress.pint_replace", num(uint64(w.hop)))
-	if !known || action != "at_most" {
+	most := w.c.replace.At(uint64(w.hop))
+	if !known || most.Action != "at_most" {
 		return false
 	}
-	w.limit = uint32(most[0].Uint64())
-	_, set := w.s.find("egress.pint_set", epoch, num(uint64(keyed(uint32(plan[0].Uint64()), w.id, 0))))
-	w.key = []p4.Value{epoch, set[0]}
+	w.limit = uint32(most.Arg(0))
+	w.set = byte(w.within(w.c.set, keyed(uint32(plan.Arg(0)), w.id, 0)).Arg(0))
 	d := be.Uint64(w.p[8:])
-	d = w.path(d, "egress.path0")
-	d = w.path(d, "egress.path1")
+	d = w.path(d, &w.c.path[0])
+	d = w.path(d, &w.c.path[1])
 	d = w.sample(d)
 	d = w.largest(d)
 	d = w.loop(d)
@@ -56,71 +58,71 @@ func (w *writing) run() bool {
 	return true
 }
 
-// slot is the place of a query in the digest: its lowest bit, its mask, and the rest of its entry.
-func (w *writing) slot(query string) (shift, mask uint64, rest []uint32, ok bool) {
-	action, p := w.s.find(query+".slot", w.key...)
-	if action != "use" {
-		return 0, 0, nil, false
+// slot is the place of a query in the digest: its lowest bit, its mask, and the row with the rest of its entry; nil if
+// it has none.
+func (w *writing) slot(t *p4.Rows) (shift, mask uint64, r *p4.Row) {
+	if r = t.Find([]byte{w.p[0], w.set}); r.Action != "use" {
+		return 0, 0, nil
 	}
-	for _, v := range p[2:] {
-		rest = append(rest, uint32(v.Uint64()))
-	}
-	return p[0].Uint64(), p[1].Uint64(), rest, true
+	return r.Arg(0), r.Arg(1), r
 }
 
 // path is one instance of a coding scheme: Baseline or XOR.
-func (w *writing) path(d uint64, query string) uint64 {
-	shift, mask, k, ok := w.slot(query) // cut, and the constants of hops, values and layer
-	if !ok {
+func (w *writing) path(d uint64, t *pathTables) uint64 {
+	shift, mask, r := w.slot(t.slot) // cut, and the constants of hops, values and layer
+	if r == nil {
 		return d
 	}
 	most, folds := w.limit, false
-	if action, p := w.s.find(query+".layer", w.key[0], num(uint64(keyed(k[3], w.id, 0)))); action == "xor" {
-		most, folds = uint32(p[0].Uint64()), true
+	if l := w.within(t.layer, keyed(uint32(r.Arg(5)), w.id, 0)); l.Action == "xor" {
+		most, folds = uint32(l.Arg(0)), true
 	}
-	if keyed(k[1], w.id, w.hop) > most {
+	if keyed(uint32(r.Arg(3)), w.id, w.hop) > most {
 		return d
 	}
 	if !folds {
 		d &^= mask << shift
 	}
-	return d ^ uint64(keyed(k[2], w.id, w.node)>>k[0])<<shift
+	return d ^ uint64(keyed(uint32(r.Arg(4)), w.id, w.node)>>r.Arg(2))<<shift
 }
 
 // sample lets Baseline pick one hop's latency.
 func (w *writing) sample(d uint64) uint64 {
-	shift, mask, k, ok := w.slot("egress.latency")
-	if !ok || keyed(k[0], w.id, w.hop) > w.limit {
+	shift, mask, r := w.slot(w.c.latency.slot)
+	if r == nil || keyed(uint32(r.Arg(2)), w.id, w.hop) > w.limit {
 		return d
 	}
-	v := w.encode("egress.latency.encode", w.latency, keyed(k[1], w.id, w.hop))
+	v := w.encode(&w.c.latency, w.latency, keyed(uint32(r.Arg(3)), w.id, w.hop))
 	return d&^(mask<<shift) | v&mask<<shift
 }
 
 // largest keeps the largest load along the path.
 func (w *writing) largest(d uint64) uint64 {
-	shift, mask, k, ok := w.slot("egress.utilization")
-	if !ok {
+	shift, mask, r := w.slot(w.c.utilization.slot)
+	if r == nil {
 		return d
 	}
-	if v := w.encode("egress.utilization.encode", w.load, keyed(k[0], w.id, 0)) & mask; v > d>>shift&mask {
+	if v := w.encode(&w.c.utilization, w.load, keyed(uint32(r.Arg(2)), w.id, 0)) & mask; v > d>>shift&mask {
 		d = d&^(mask<<shift) | v<<shift
 	}
 	return d
 }
 
 // encode rounds a value to one of its two neighbours.
-func (w *writing) encode(name string, v uint64, rnd uint32) uint64 {
-	action, p := w.s.find(name+".code", w.key[0], num(v))
-	if action != "level" {
-		return p[0].Uint64()
+func (w *writing) encode(t *codeTables, v uint64, rnd uint32) uint64 {
+	var key [9]byte
+	key[0] = w.p[0]
+	be.PutUint64(key[1:], v)
+	r := t.code.Find(key[:])
+	if r.Action != "level" {
+		return r.Arg(0)
 	}
 	point := uint64(0)
 	if rnd != 0 {
-		point = w.s.exp2(name+".exp_gap.exp", int32(uint32(p[2].Uint64()))+w.s.log2(name+".log_rnd.log", uint64(rnd))-32<<16)
+		point = exp2(t.expGap, int32(uint32(r.Arg(2)))+log2(t.logRnd, uint64(rnd))-32<<16)
 	}
-	code := p[0].Uint64()
-	if v-p[1].Uint64() > point {
+	code := r.Arg(0)
+	if v-r.Arg(1) > point {
 		code++
 	}
 	return code
@@ -128,47 +130,48 @@ func (w *writing) encode(name string, v uint64, rnd uint32) uint64 {
 
 // loop is Algorithm 2 of PINT.
 func (w *writing) loop(d uint64) uint64 {
-	shift, mask, k, ok := w.slot("egress.loop") // width, matches, and the constants of values and hops
-	if !ok {
+	shift, mask, r := w.slot(w.c.loop) // width, matches, and the constants of values and hops
+	if r == nil {
 		return d
 	}
-	width, own := k[0], uint64(keyed(k[2], w.id, w.node)>>(32-k[0]))
+	width := r.Arg(2)
+	own := uint64(keyed(uint32(r.Arg(4)), w.id, w.node) >> (32 - width))
 	part := d >> shift & mask
 	count := part >> width
 	stored := part - count<<width
 	if w.hop > 1 && stored == own {
-		if count >= uint64(k[1]) {
-			w.rewrite = uint8(k[1]) + 1
+		if count >= r.Arg(3) {
+			w.rewrite = uint8(r.Arg(3)) + 1
 		} else {
 			count++
 		}
 	}
-	if keyed(k[3], w.id, w.hop) <= w.limit {
+	if keyed(uint32(r.Arg(5)), w.id, w.hop) <= w.limit {
 		stored, count = own, 0
 	}
 	return d&^(mask<<shift) | (count<<width|stored)<<shift
 }
 
 // cell looks a logarithm or a power up.
-func (s *Switch) cell(name string, i uint64) uint64 {
-	if action, p := s.find(name, num(i)); action == "entry" {
-		return p[0].Uint64()
+func cell(t *p4.Rows, i uint64) uint64 {
+	if r := t.At(i); r.Action == "entry" {
+		return r.Arg(0)
 	}
 	return 0
 }
 
 // log2 is the logarithm of x in 2^-16; 0 for 0.
-func (s *Switch) log2(name string, x uint64) int32 {
+func log2(t *p4.Rows, x uint64) int32 {
 	if x == 0 {
 		return 0
 	}
 	n := bits.LeadingZeros64(x)
-	return int32((63-n)<<16) + int32(s.cell(name, x<<n<<1>>54))
+	return int32((63-n)<<16) + int32(cell(t, x<<n<<1>>54))
 }
 
 // exp2 is 2 to the power of y / 2^16, rounded to an integer; all ones if it is more.
-func (s *Switch) exp2(name string, y int32) uint64 {
-	mantissa := s.cell(name, uint64(uint32(y)>>6&1023))
+func exp2(t *p4.Rows, y int32) uint64 {
+	mantissa := cell(t, uint64(uint32(y)>>6&1023))
 	switch power := y>>16 - 24; {
 	case power >= 40:
 		return math.MaxUint64
@@ -181,21 +184,21 @@ func (s *Switch) exp2(name string, y int32) uint64 {
 	}
 }
 
-// line is how full the line behind a port is, in 2^-16, by HPCC's average over a base round-trip time. A probe leaves no trace.
-func (c *digests) line(s *Switch, port uint16, now uint64, bytes, packets uint32, probe bool) uint64 {
-	action, p := s.find("egress.line.lines", num(uint64(port)))
-	if action != "line" {
+// load is how full the line behind a port is, in 2^-16, by HPCC's average over a base round-trip time. A probe leaves no trace.
+func (c *digests) load(port uint16, now uint64, bytes, packets uint32, probe bool) uint64 {
+	r := c.line.lines.At(uint64(port))
+	if r.Action != "line" {
 		return 0
 	}
-	l := c.lines[port]
+	l := c.states[port]
 	if l == nil {
 		l = &lineState{}
-		c.lines[port] = l
+		c.states[port] = l
 	}
 	next := *l
 	load := uint64(0)
 	if l.u != 0 || l.sent != 0 || l.last != 0 {
-		load = next.step(s, p, now, packets) >> 8
+		load = next.step(&c.line, r, now, packets) >> 8
 	}
 	if next.sent, next.last = bytes, now; !probe {
 		*l = next
@@ -204,12 +207,12 @@ func (c *digests) line(s *Switch, port uint16, now uint64, bytes, packets uint32
 }
 
 // step returns the new average, in 2^-24.
-func (l *lineState) step(s *Switch, p []p4.Value, now uint64, packets uint32) uint64 {
-	signed := func(i int) int32 { return int32(uint32(p[i].Uint64())) }
-	base, logBase, logBytes, logCell, shift := p[0].Uint64(), signed(1), signed(2), signed(3), p[4].Uint64()
+func (l *lineState) step(t *lineTables, r *p4.Row, now uint64, packets uint32) uint64 {
+	signed := func(i int) int32 { return int32(uint32(r.Arg(i))) }
+	base, logBase, logBytes, logCell, shift := r.Arg(0), signed(1), signed(2), signed(3), r.Arg(4)
 	const most = math.MaxUint32
 	idle := now - l.last
-	yIdle := s.log2("egress.line.log_idle.log", idle)
+	yIdle := log2(t.logIdle, idle)
 	tau, yTau := idle, yIdle
 	if idle >= base {
 		tau, yTau = base, logCell
@@ -218,19 +221,19 @@ func (l *lineState) step(s *Switch, p []p4.Value, now uint64, packets uint32) ui
 	if tau == base {
 		sum = 0
 	} else if sum != 0 && tau != 0 {
-		part := s.exp2("egress.line.exp_decay.exp", s.log2("egress.line.log_average.log", sum)+yTau-logBase)
+		part := exp2(t.expDecay, log2(t.logAverage, sum)+yTau-logBase)
 		sum -= min(part, sum)
 	}
 	if queue := uint64(packets) << shift; queue != 0 && tau != 0 {
-		part := s.exp2("egress.line.exp_queue.exp", s.log2("egress.line.log_queue.log", queue)+logBytes+yTau-logBase)
+		part := exp2(t.expQueue, log2(t.logQueue, queue)+logBytes+yTau-logBase)
 		sum = min(sum+min(part, most), most)
 	}
 	if l.sent != 0 {
-		y := s.log2("egress.line.log_sent.log", uint64(l.sent)) + logBytes
+		y := log2(t.logSent, uint64(l.sent)) + logBytes
 		if idle > base {
 			y += logBase - yIdle
 		}
-		sum = min(sum+min(s.exp2("egress.line.exp_sent.exp", y), most), most)
+		sum = min(sum+min(exp2(t.expSent, y), most), most)
 	}
 	l.u = uint32(sum)
 	return sum

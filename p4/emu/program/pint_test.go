@@ -163,7 +163,7 @@ func TestLine(t *testing.T) {
 		if err := s.Logarithms(logTables()...); err != nil {
 			t.Fatal(err)
 		}
-		c, now := newPINT(), uint64(1000)
+		c, now := s.program.(*digests), uint64(1000)
 		var m pint.Meter
 		for range 300 {
 			now += r.Uint64N(uint64(base)*2/(1+r.Uint64N(50))) / 1000 * 1000
@@ -173,7 +173,7 @@ func TestLine(t *testing.T) {
 			if !probe {
 				m = next
 			}
-			if got := c.line(s, 2, now, bytes, packets, probe); got != want {
+			if got := c.load(2, now, bytes, packets, probe); got != want {
 				t.Fatalf("seed %d: load %d at %d, want %d", seed, got, now, want)
 			}
 		}

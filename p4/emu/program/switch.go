@@ -1,6 +1,7 @@
 package program
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -18,9 +19,9 @@ type Frame struct {
 	Bytes []byte
 }
 
-// Pass holds the values that a switch measures on a packet's way through its egress. Times are microseconds since its start.
+// Pass holds the values that a switch measures on a packet's way to its egress. Times are microseconds since its start.
 type Pass struct {
-	Instance     uint32 // 0 for the packet itself, 1 for a clone of its ingress, 2 for one of its egress
+	Instance     uint32 // as that of the packet
 	IngressPort  uint16
 	EgressPort   uint16
 	PacketLength uint32
@@ -52,15 +53,20 @@ type Switch struct {
 	schema   map[string]*p4.Table
 	mirrors  map[uint32]uint16 // ports of sessions
 	sequence map[uint32]uint32 // of reports, by collector and hardware id
-	passes   []Pass
-	out      []Frame
+
+	device, collector, forwarding4, forwarding6 *p4.Rows // which programs share
+
+	packet Packet // of Process
+	passes []Pass
 }
 
-// code is a program.
+// code is a program. Its state is that of the program's registers.
 type code interface {
 	tables() []p4.Table
 	defaults() []p4.Entry
-	process(s *Switch, in Frame) error
+	bind(*p4.Store)                                   // remembers its tables
+	ingress(s *Switch, p *Packet, head []byte) bool   // false if nothing leaves
+	egress(s *Switch, p *Packet, measured *Pass) bool // the same
 }
 
 // New makes a switch that runs srint, intmd, into or pint, with empty tables.
@@ -68,7 +74,7 @@ func New(program string) (*Switch, error) {
 	s := &Switch{schema: map[string]*p4.Table{}, mirrors: map[uint32]uint16{}, sequence: map[uint32]uint32{}}
 	switch program {
 	case "srint":
-		s.program = srint{}
+		s.program = &srint{}
 	case "intmd":
 		s.program = &intmd{reported: map[uint16]uint64{}}
 	case "into":
@@ -88,6 +94,9 @@ func New(program string) (*Switch, error) {
 			return nil, err
 		}
 	}
+	s.program.bind(s.tables)
+	s.device, s.collector = s.tables.Rows("egress.device"), s.tables.Rows(collectorTable.Name)
+	s.forwarding4, s.forwarding6 = s.tables.Rows(forwarding4), s.tables.Rows(forwarding6)
 	return s, nil
 }
 
@@ -106,14 +115,46 @@ func (s *Switch) Store() *p4.Store { return s.tables }
 // Mirror lets clones of a session leave by a port.
 func (s *Switch) Mirror(session uint32, port uint16) { s.mirrors[session] = port }
 
+// Ingress takes a frame that comes by a port: its head, and its length. The head has all headers; it is copied. It
+// reports whether something leaves: the packet, or a clone of it ([Packet].Instance), by the queue of p.Port.
+func (s *Switch) Ingress(p *Packet, port uint16, head []byte, length int) bool {
+	p.begin(port, head, length)
+	return s.program.ingress(s, p, head)
+}
+
+// Egress is the rest of the program, with what was measured of p in its queue. It reports whether a frame leaves, which
+// is in p.Head and p.Length then.
+func (s *Switch) Egress(p *Packet, measured *Pass) bool {
+	p.Head, p.Length = p.Head[:0], 0
+	return s.program.egress(s, p, measured)
+}
+
+// Clone makes p the clone that its egress made, on its way to the queue of p.Port. It is false if there is none.
+func (s *Switch) Clone(p *Packet) bool {
+	if !p.cloned {
+		return false
+	}
+	p.cloned = false
+	to, ok := s.mirrors[p.session]
+	p.Instance, p.Port = egressClone, to
+	return ok
+}
+
 // Process returns the frames that leave the switch because of a frame, in order. The passes are what the switch
 // measured meanwhile. Unused passes are returned for later frames.
 func (s *Switch) Process(in Frame, passes []Pass) (out []Frame, left []Pass, err error) {
-	s.passes, s.out = slices.Clone(passes), nil
-	if err := s.program.process(s, in); err != nil {
-		return nil, nil, err
+	s.passes = append(s.passes[:0], passes...)
+	p := &s.packet
+	for more := s.Ingress(p, in.Port, in.Bytes, len(in.Bytes)); more; more = s.Clone(p) {
+		pass, err := s.next(p.Instance)
+		if err != nil {
+			return nil, nil, err
+		}
+		if port := p.Port; s.Egress(p, &pass) {
+			out = append(out, Frame{port, bytes.Clone(p.Head)})
+		}
 	}
-	return s.out, s.passes, nil
+	return out, slices.Clone(s.passes), nil
 }
 
 // next returns the next pass of a kind.
@@ -125,23 +166,6 @@ func (s *Switch) next(instance uint32) (Pass, error) {
 	p := s.passes[i]
 	s.passes = slices.Delete(s.passes, i, i+1)
 	return p, nil
-}
-
-// emit sends a frame; limit, if above 0, is where it is cut.
-func (s *Switch) emit(port uint16, b []byte, limit int) {
-	if limit > 0 && len(b) > limit {
-		b = b[:limit]
-	}
-	s.out = append(s.out, Frame{port, b})
-}
-
-// find returns the action for a key; the name is "" if there is none.
-func (s *Switch) find(name string, key ...p4.Value) (action string, params []p4.Value) {
-	e := s.tables.Find(name, key...)
-	if e == nil {
-		return "", nil
-	}
-	return e.Action, e.Params
 }
 
 func num(v uint64) p4.Value { return p4.Uint(v) }

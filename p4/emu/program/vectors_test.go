@@ -16,12 +16,8 @@ const ports = 5
 // Whatever packet went into BMv2, with whatever tables: the same frames come out here, bit for bit.
 func TestVectors(t *testing.T) {
 	for _, name := range p4.Programs {
-		file, err := p4.Recorded(name)
-		if err != nil {
-			t.Fatal(err)
-		}
 		packets := 0
-		for _, g := range file.Groups {
+		for _, g := range recordedGroups(t, name) {
 			s := recordedSwitch(t, name, g.Commands)
 			for _, p := range g.Packets {
 				packets++
@@ -29,21 +25,11 @@ func TestVectors(t *testing.T) {
 				for _, f := range p.Out {
 					want = append(want, Frame{uint16(f.Port), f.Bytes})
 				}
-				var passes []Pass
-				for _, q := range p.Passes {
-					pass := Pass{
-						Instance: q.Instance, IngressPort: q.IngressPort, EgressPort: q.EgressPort, PacketLength: q.PacketLength, IngressTime: q.Ingress,
-						EgressTime: q.Egress, EnqueueTime: q.Enqueued, EnqueueDepth: q.EnqueueDepth, QueueDelay: q.Queue, DequeueDepth: q.DequeueDepth,
-					}
-					if q.Instance == ingressClone && len(want) > 0 { // only its report shows when the packet came
-						_, d := s.find("egress.device")
-						pass.IngressTime = (be.Uint64(want[0].Bytes[66:]) - d[1].Uint64()) / 1000
-					}
-					passes = append(passes, pass)
-				}
-				for _, f := range append([]p4.Frame{p.In}, p.Behind...) {
+				passes := passesOf(s, p)
+				for _, f := range framesOf(p) {
 					var out []Frame
-					if out, passes, err = s.Process(Frame{uint16(f.Port), f.Bytes}, passes); err != nil {
+					var err error
+					if out, passes, err = s.Process(f, passes); err != nil {
 						t.Errorf("%s, %s, %s: %v", name, g.Name, p.Name, err)
 					}
 					got = append(got, out...)
@@ -61,7 +47,130 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-func recordedSwitch(t *testing.T, name string, commands []string) *Switch {
+// A frame of which the headers alone are in memory comes out with the same headers, and as long, as one that is there whole.
+func TestHeads(t *testing.T) {
+	for _, name := range p4.Programs {
+		cut := 0
+		for _, g := range recordedGroups(t, name) {
+			whole, headed := recordedSwitch(t, name, g.Commands), recordedSwitch(t, name, g.Commands)
+			var p, q Packet
+			for _, r := range g.Packets {
+				pass := Pass{EgressTime: 5_000_000, IngressTime: 4_000_000, PacketLength: uint32(len(r.In.Bytes)), EnqueueDepth: 9}
+				in := uint16(r.In.Port)
+				more := whole.Ingress(&p, in, r.In.Bytes, len(r.In.Bytes))
+				head := r.In.Bytes[:len(r.In.Bytes)-len(p.payload)]
+				cut += min(len(p.payload), 1)
+				if got := headed.Ingress(&q, in, head, len(r.In.Bytes)); got != more {
+					t.Fatalf("%s, %s, %s: %v, want %v", name, g.Name, r.Name, got, more)
+				}
+				for more {
+					a, b := whole.Egress(&p, &pass), headed.Egress(&q, &pass)
+					if a != b || p.Port != q.Port || p.Instance != q.Instance || p.Length != q.Length || len(p.Head) != p.Length || !bytes.HasPrefix(p.Head, q.Head) {
+						t.Fatalf("%s, %s, %s: %v, %d bytes by port %d\n got %x\nwant %x", name, g.Name, r.Name, b, q.Length, q.Port, q.Head, p.Head)
+					}
+					if more = whole.Clone(&p); more != headed.Clone(&q) {
+						t.Fatalf("%s, %s, %s: a clone of one of them", name, g.Name, r.Name)
+					}
+				}
+			}
+		}
+		if cut < 20 {
+			t.Errorf("%s: %d frames are cut", name, cut)
+		}
+	}
+}
+
+// No program takes memory for a packet, once it has seen its like.
+func TestAllocations(t *testing.T) {
+	for _, name := range p4.Programs {
+		jobs := recordedJobs(t, name)
+		var p Packet
+		if n := testing.AllocsPerRun(3, func() {
+			for i := range jobs {
+				jobs[i].run(&p)
+			}
+		}); n != 0 {
+			t.Errorf("%s: %v allocations for %d frames, want 0", name, n, len(jobs))
+		}
+	}
+}
+
+// BenchmarkRecorded takes the recorded frames through their switches.
+func BenchmarkRecorded(b *testing.B) {
+	for _, name := range p4.Programs {
+		b.Run(name, func(b *testing.B) {
+			jobs := recordedJobs(b, name)
+			var p Packet
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				jobs[i%len(jobs)].run(&p)
+			}
+		})
+	}
+}
+
+// job is a recorded frame, with its switch and what that measured.
+type job struct {
+	s  *Switch
+	in Frame
+	at [egressClone + 1]Pass
+}
+
+func (j *job) run(p *Packet) {
+	for more := j.s.Ingress(p, j.in.Port, j.in.Bytes, len(j.in.Bytes)); more; more = j.s.Clone(p) {
+		j.s.Egress(p, &j.at[p.Instance])
+	}
+}
+
+func recordedJobs(t testing.TB, name string) (jobs []job) {
+	for _, g := range recordedGroups(t, name) {
+		s := recordedSwitch(t, name, g.Commands)
+		for _, p := range g.Packets {
+			if len(p.Behind) > 0 {
+				continue
+			}
+			j := job{s: s, in: framesOf(p)[0]}
+			for _, pass := range passesOf(s, p) {
+				j.at[pass.Instance] = pass
+			}
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}
+
+// recordedGroups are those of a program.
+func recordedGroups(t testing.TB, name string) []*p4.Group {
+	t.Helper()
+	file, err := p4.Recorded(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file.Groups
+}
+
+func framesOf(p *p4.Packet) (list []Frame) {
+	for _, f := range append([]p4.Frame{p.In}, p.Behind...) {
+		list = append(list, Frame{uint16(f.Port), f.Bytes})
+	}
+	return list
+}
+
+func passesOf(s *Switch, p *p4.Packet) (passes []Pass) {
+	for _, q := range p.Passes {
+		pass := Pass{
+			Instance: q.Instance, IngressPort: q.IngressPort, EgressPort: q.EgressPort, PacketLength: q.PacketLength, IngressTime: q.Ingress,
+			EgressTime: q.Egress, EnqueueTime: q.Enqueued, EnqueueDepth: q.EnqueueDepth, QueueDelay: q.Queue, DequeueDepth: q.DequeueDepth,
+		}
+		if q.Instance == ingressClone && len(p.Out) > 0 { // only its report shows when the packet came
+			pass.IngressTime = (be.Uint64(p.Out[0].Bytes[66:]) - s.device.Find(nil).Arg(1)) / 1000
+		}
+		passes = append(passes, pass)
+	}
+	return passes
+}
+
+func recordedSwitch(t testing.TB, name string, commands []string) *Switch {
 	t.Helper()
 	s := newSwitch(t, name)
 	for _, c := range commands {

@@ -1,0 +1,135 @@
+package program
+
+import "slices"
+
+// Packet is a frame in a switch, from its ingress to the end of its egress. A Packet that is used again takes no new
+// memory. The zero value is ready for [Switch.Ingress].
+//
+// Of a frame only the head is in memory: all headers, and as much of the payload as the caller wants to see again. The
+// rest is a number of bytes.
+type Packet struct {
+	Instance uint32 // 0 for the packet itself, 1 for a clone of its ingress, 2 for one of its egress
+	Port     uint16 // by which it leaves
+	Head     []byte // of the frame that leaves, after [Switch.Egress]; valid until the next call
+	Length   int    // of that frame
+
+	in     uint16
+	length int    // of the frame that came
+	frame  []byte // its head; the headers are parts of it, or of made
+	made   []byte // headers that the switch put in
+	rest   []byte // of the head, while it is parsed
+	failed bool   // the parser
+	bad4   bool   // it failed for the IPv4 header
+
+	// Headers in the order of the wire; nil is one that is not valid.
+	eth                   ethernet
+	route, entry, entries []byte
+	type2, labels, label  []byte
+	vlan                  []byte
+	pint                  digest
+	v4                    ip4
+	options               []byte
+	v6                    ip6
+	udp                   udp
+	tcp                   tcp
+	path, pathLabel       []byte
+	shim                  shim
+	head                  intHead
+	block                 []byte // of this node
+	stack                 []byte
+	payload               []byte
+
+	l4Len            uint16
+	proto            uint8
+	src, dst         []byte
+	srcPort, dstPort uint16
+	flow             [flowBytes + 2]byte // the key of tables of flows, and a port
+	keyed            bool                // flow is set
+
+	cloned  bool   // a clone follows
+	session uint32 // of the clone
+	// INT that the sink node took out.
+	keptShim  shim
+	keptHead  intHead
+	keptStack []byte
+	meta      metadata
+}
+
+// metadata is what a program keeps of a packet from its ingress to its egress, and preserves for a clone.
+type metadata struct {
+	collector, hardware uint8
+	size                uint16 // of the packet, as reports state it
+	inserts             bool   // the source puts its header in
+
+	// INT
+	about, reason   uint8 // what a clone is about
+	congested       bool
+	asked           uint16
+	ingress, egress uint16
+	depth           uint32
+	arrived, left   uint64
+	source          instructions
+
+	// PINT
+	epoch   uint8
+	id      uint32
+	written digest // as a report has it
+	wide    bool
+	rewrite uint8
+}
+
+// madeRoom is enough for all headers that a switch puts into a packet.
+const madeRoom = 256
+
+// begin takes a frame that comes by a port.
+func (p *Packet) begin(port uint16, head []byte, length int) {
+	made := p.made
+	if made == nil {
+		made = make([]byte, 0, madeRoom)
+	}
+	*p = Packet{in: port, length: length, frame: append(p.frame[:0], head...), made: made[:0], Head: p.Head[:0]}
+	p.rest = p.frame
+}
+
+// read returns the next n bytes. They are nil if they are not there, and nothing more is read then.
+func (p *Packet) read(n int) []byte {
+	if p.failed || n > len(p.rest) {
+		p.failed = true
+		return nil
+	}
+	b := p.rest[:n:n]
+	p.rest = p.rest[n:]
+	return b
+}
+
+// verify stops the parser if something does not hold.
+func (p *Packet) verify(ok bool) bool {
+	p.failed = p.failed || !ok
+	return ok && !p.failed
+}
+
+// put makes a header of n zeros.
+func (p *Packet) put(n int) []byte {
+	at := len(p.made)
+	p.made = slices.Grow(p.made, n)[:at+n]
+	b := p.made[at : at+n : at+n]
+	clear(b)
+	return b
+}
+
+// deparse writes the frame behind the front of a report, or behind nothing. It is cut at limit, if that is above 0.
+func (p *Packet) deparse(limit int) {
+	if p.v4 != nil {
+		put(p.v4, 10, csum16(p.v4, p.options))
+	}
+	b := append(append(append(append(p.Head, p.eth...), p.route...), p.entry...), p.entries...)
+	b = append(append(append(append(append(b, p.type2...), p.labels...), p.label...), p.vlan...), p.pint...)
+	b = append(append(append(append(append(b, p.v4...), p.options...), p.v6...), p.udp...), p.tcp...)
+	b = append(append(append(append(append(b, p.path...), p.pathLabel...), p.shim...), p.head...), p.block...)
+	b = append(append(b, p.stack...), p.payload...)
+	p.Head, p.Length = b, len(b)+p.length-len(p.frame)
+	if limit > 0 && p.Length > limit {
+		p.Length = limit
+		p.Head = b[:min(limit, len(b))]
+	}
+}
