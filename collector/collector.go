@@ -23,6 +23,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/ipfix"
+	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/sink"
@@ -45,6 +46,7 @@ type Collector struct {
 	sites        *exporters.Sites // nil without any
 	pipeline     *pipeline.Pipeline
 	ipfix        *ipfix.Store          // of exporters of IPFIX; nil where it is not read
+	plans        []*pint.Plan          // of queries, whose digests are read
 	ports        map[uint16]demux.Kind // that frames of captures go to
 	templates    *templates            // nil where they are not kept
 	detectors    *windows.Detectors
@@ -204,10 +206,12 @@ func (c *Collector) openPipeline(analysis *Analysis, opt *Options) (err error) {
 	}
 	flows := analysis.Flows
 	flows.MemoryBytes /= int64(shards)
-	states, err := analysis.PINT.Shards(shards, shards, flows, opt.Seed, c.sites, opt.Ways, opt.digestInputs())
+	digests := opt.digestInputs()
+	states, err := analysis.PINT.Shards(shards, shards, flows, opt.Seed, c.sites, opt.Ways, digests)
 	if err != nil {
 		return err
 	}
+	c.plans = digests.Follows
 	rules := e.Metrics.Decoding(opt.Seed)
 	rules.Speed = c.speed
 	c.pipeline = pipeline.New(pipeline.Config{

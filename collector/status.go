@@ -5,7 +5,9 @@ import (
 
 	"github.com/hopscope/hopscope/collector/summary"
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/digest"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -65,6 +67,12 @@ func (c *Collector) Status() Status {
 		s.Stores = append(s.Stores, StoreStatus{st.Name(), st.Target, st.Problem(), st.Alerts})
 	}
 	return s
+}
+
+// Digests returns the query plans whose digests are read, and what became of digests until the end of the last window.
+func (c *Collector) Digests() ([]*pint.Plan, digest.Stats) {
+	shards, _ := c.pipeline.ShardStats()
+	return c.plans, shards.Digests
 }
 
 // Standing is the record of a collector for its fleet: its identity, how far it has come, and where all its reports are.

@@ -27,7 +27,7 @@ func demoCommand() *cobra.Command {
 		listen, data, format, control, gear string
 		seed                                uint64
 		duration                            time.Duration
-		plain                               bool
+		plain, everything                   bool
 	}
 	c := &cobra.Command{
 		Use:   "demo",
@@ -47,6 +47,10 @@ Hosts of the edge switches send probes over all links. What is found makes links
 suspicious, the probes on them look closer within two cycles, and go back when it is
 over: the map shows it, and so do "hopscope control status" and "log".
 
+With --everything six more switches carry out assignments of flows to interfaces
+(INTO), and the page's table Plans has what each planning system decided, what is
+installed, and what it brought.
+
 With --gear it is another network, of six devices that send sFlow as such gear does:
 a port congests and discards, an access list drops, a port receives damaged packets,
 an agent falls silent. Gear "juniper" are routers that send IPFIX: one drops packets,
@@ -63,6 +67,7 @@ packets, a host is off.`,
 	f.StringVar(&o.control, "control", "127.0.0.1:9465", "where \"hopscope control\" asks; empty for nowhere, port 0 takes a free one")
 	f.StringVar(&o.gear, "gear", "", "send what such gear sends in place of INT: "+strings.Join(scenario.GearKinds, ", "))
 	f.BoolVar(&o.plain, "plain", false, "emulate switches without telemetry, and agents that measure each other by STAMP")
+	f.BoolVar(&o.everything, "everything", false, "emulate switches that carry out assignments of flows to interfaces, too")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the emulated network")
 	f.DurationVar(&o.duration, "duration", 0, "end after this time; 0 runs until Ctrl-C")
 	f.StringVar(&o.format, "format", "table", "of the summary at the end: table or json")
@@ -75,6 +80,9 @@ packets, a host is off.`,
 		}
 		if o.plain && o.gear != "" {
 			return usagef("--plain is a network without telemetry, and --gear %s one with", o.gear)
+		}
+		if o.everything && (o.plain || o.gear != "" || o.control == "") {
+			return usagef("--everything is a network of INT with its control, and does not go with --plain, --gear, or an empty --control")
 		}
 		outliveReaders()
 		data := o.data
@@ -110,7 +118,7 @@ packets, a host is off.`,
 		cfg.Events.LinkFloor = emulated.PacketTime() // lines are slow, and the least time on one is that of the shortest packet
 		log := newLogger(cfg.Log, c.ErrOrStderr())
 		defer flushLog(log)
-		steer, err := steerDemo(emulated, o.seed, data, log)
+		steer, err := steerDemo(emulated, o.seed, data, o.everything, log)
 		if err != nil {
 			return err
 		}
@@ -125,7 +133,7 @@ packets, a host is off.`,
 		col, err := openLive(&cfg, collector.Options{
 			Log: log, Seed: o.seed, Hurry: signalsOf(c.Context()).hurry,
 			Network: networkOf(network.Graph(), nodeIDs(network)), Plans: []*pint.Plan{emulated.Plan},
-		}, emulatedMap(network, &emulated))
+		}, steer.drawn(emulatedMap(network, &emulated)))
 		if err != nil {
 			return demoListen(err, "listen")
 		}
@@ -166,6 +174,7 @@ packets, a host is off.`,
 			_ = steer.Loop.Run(ctx) // which ends with ctx
 			close(steered)
 		}()
+		assigned := steer.Assign(ctx, pageOf(ask.Address(col.url()), "", "listen"), col.Addrs()[0], cancel)
 		played := make(chan struct{})
 		go func() {
 			_, err := scenario.Play(ctx, network, scenario.PlayConfig{Reports: col.Addrs()[0], Probes: col.Addrs()[0], Speed: 1, Each: steer.Deliver})
@@ -177,6 +186,7 @@ packets, a host is off.`,
 		err = col.Run(ctx)
 		cancel(nil)
 		<-played
+		<-assigned
 		<-steered
 		if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
 			err = cause

@@ -15,24 +15,6 @@ import (
 	"github.com/hopscope/hopscope/p4/emu/scenario"
 )
 
-// gearStories are what happens in a network, by the protocol that its devices send.
-var gearStories = map[string]string{
-	"sFlow": `a port congests and discards packets, a list of
-  rules drops some, a port receives damaged ones, an agent falls silent, and it all
-  recovers. There are no paths, and latencies only where samples hold them.`,
-	"IPFIX": `a router drops packets, another one does with
-  another exception code, one falls silent, and it all recovers. There are no paths,
-  no latencies and no use of interfaces.`,
-}
-
-// gearLooks are the commands that show most of it.
-var gearLooks = map[string]string{"sFlow": "top --interfaces", "IPFIX": "find et-0/0/1"}
-
-// plainStory is what happens in a network without telemetry.
-const plainStory = `a link loses one packet of twenty, another
-  fails and flows go around it, a third delays packets, a host is off, and it all
-  recovers. Only probes show it: see Probes on the page.`
-
 // playable is a network of the demonstration whose switches send no INT.
 type playable struct {
 	network interface {
@@ -51,13 +33,13 @@ func newPlayable(gear string, seed uint64) (*playable, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &playable{n, fmt.Sprintf("fat-tree of %d switches that send nothing, and %d STAMP sessions of agents, seed %d; counts of probes go", n.Graph().NumNodes(), n.Sessions(), seed), plainStory, "top --probes", n.Inventory()}, nil
+		return &playable{n, fmt.Sprintf("fat-tree of %d switches that send nothing, and %d STAMP sessions of agents, seed %d; counts of probes go", n.Graph().NumNodes(), n.Sessions(), seed), scenario.PlainStory, "top --probes", n.Inventory()}, nil
 	}
 	n, err := scenario.NewGear(gear, seed)
 	if err != nil {
 		return nil, err
 	}
-	return &playable{n, fmt.Sprintf("six devices that send what %s sends, seed %d; %s goes", gear, seed, n.Sends()), gearStories[n.Sends()], gearLooks[n.Sends()], ""}, nil
+	return &playable{n, fmt.Sprintf("six devices that send what %s sends, seed %d; %s goes", gear, seed, n.Sends()), scenario.GearStories[n.Sends()], scenario.GearLooks[n.Sends()], ""}, nil
 }
 
 // runPlayable is the demonstration of a network whose switches send no INT.

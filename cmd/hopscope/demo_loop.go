@@ -14,20 +14,34 @@ import (
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
-// demoSteering is the control of the probes of the demonstration.
+// demoSteering is the control of the demonstration.
 type demoSteering struct{ *steer.Emulated }
 
 // steerDemo makes one with a journal among the files of the demonstration.
-func steerDemo(cfg emu.Config, seed uint64, data string, log *slog.Logger) (*demoSteering, error) {
+func steerDemo(cfg emu.Config, seed uint64, data string, everything bool, log *slog.Logger) (*demoSteering, error) {
 	j, err := loop.OpenJournal(filepath.Join(data, "control.jsonl"), 8<<20, 1)
 	if err != nil {
 		return nil, err
 	}
-	s, err := steer.NewEmulated(cfg, seed, j, log, nil)
+	var s *steer.Emulated
+	if everything {
+		s, err = steer.NewEmulatedInto(cfg, seed, j, log, filepath.Join(data, "into.json"))
+	} else {
+		s, err = steer.NewEmulated(cfg, seed, j, log, nil)
+	}
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
 	return &demoSteering{s}, nil
+}
+
+// drawn adds the switches that carry out assignments to a map.
+func (s *demoSteering) drawn(m *atlas.Map) *atlas.Map {
+	if s.Into != nil {
+		more := mapOf(s.Into.Graph(), s.Into.NodeIDs())
+		m.Nodes, m.Links = append(m.Nodes, more.Nodes...), append(m.Links, more.Links...)
+	}
+	return m
 }
 
 // Close closes the journal. The loop must have ended.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/sink/web"
 	"github.com/hopscope/hopscope/sink/web/ask"
@@ -96,26 +97,11 @@ func controlState(s *loop.Status) ask.ControlState {
 	if p := s.Pending; p != nil {
 		out.Waiting, out.WaitsWhy = p.Epoch, printable(p.Why, false)
 	}
-	out.Loads = deviceNames(s.Devices, func(d *control.DeviceStatus) bool { return d.Awaits })
-	out.Failed = deviceNames(s.Devices, func(d *control.DeviceStatus) bool { return d.Device.Kind == control.Switch && d.State == "failed" })
-	return out
-}
-
-// deviceNames names the first of some devices, and says how many there are beyond.
-func deviceNames(list []control.DeviceStatus, which func(*control.DeviceStatus) bool) (out []string) {
-	const most = 20
-	n := 0
-	for i := range list {
-		if !which(&list[i]) {
-			continue
-		}
-		if n++; n <= most {
-			out = append(out, printable(list[i].Device.String(), false))
-		}
+	for _, x := range steer.Systems(s) {
+		out.Systems = append(out.Systems, ask.System{System: x.System, State: x.State, Why: x.Why, Decided: x.Decided, Installed: x.Installed, Brought: x.Brought})
 	}
-	if n > most {
-		out = append(out, fmt.Sprintf("%d more", n-most))
-	}
+	out.Loads = steer.DeviceNames(s.Devices, func(d *control.DeviceStatus) bool { return d.Awaits })
+	out.Failed = steer.DeviceNames(s.Devices, func(d *control.DeviceStatus) bool { return d.Device.Kind == control.Switch && d.State == "failed" })
 	return out
 }
 

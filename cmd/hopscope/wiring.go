@@ -113,7 +113,7 @@ func (r *running) addPage(cfg web.Config, network *atlas.Map, log *slog.Logger) 
 		registry.MustRegister(fleetCollector{r.fleet})
 	}
 	page, err := openPage(cfg, web.Deps{
-		Status: r.status, Ledger: r.Balances, Names: r.Names, Loop: r.loopView, Unread: r.unread, Paths: pagePaths(r.Inferred), PathsOf: pagePathsOf(r.InferredOf),
+		Status: r.status, Ledger: r.Balances, Names: r.Names, Loop: r.loopView, Unread: r.unread, Paths: pagePaths(r.Inferred), PathsOf: pagePathsOf(r.InferredOf), Digests: pageDigests(r.Digests),
 		Setting: r.setting, Rules: r.cfg.Alerts.File, Warn: warner(log), Past: ask.Past{Store: r.history, None: r.noHistory},
 	}, network, registry, r.NotReady, r.notes)
 	if err != nil {

@@ -219,6 +219,8 @@ type DigestInputs struct {
 	LoadNetwork func(topology string) (*DigestNetwork, error)
 	LoadPlan    func(file string) (*pint.Plan, error)
 	Log         *slog.Logger
+
+	Follows []*pint.Plan // set by Shards: Plans and those of the settings
 }
 
 // Shards makes n of so many shards, which divide the memory of digests, and hold paths against a policy.
@@ -276,6 +278,7 @@ func (c *DigestConfig) digests(opt *DigestInputs, shards int, sites *Sites) (d d
 		}
 		plans = append(plans, p)
 	}
+	opt.Follows = plans
 	model := func(s *pint.Scheme) (m *prior.Model) {
 		if n == nil || err != nil {
 			return nil

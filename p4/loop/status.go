@@ -18,6 +18,7 @@ type Status struct {
 	// Probes counts those of the plan that devices are to have, and Detailed those that measure in detail.
 	Probes   int `json:"probes"`
 	Detailed int `json:"detailed"`
+	Covered  int `json:"covered"` // directions of links on them
 	// Rounds are those of probes, as agents count them; nil where they are not surveyed.
 	Rounds *roundsStatus `json:"rounds,omitempty"`
 
@@ -119,9 +120,11 @@ func (l *Loop) status(c *control.Controller, st *State) Status {
 		return s
 	}
 	s.Probes, s.Detailed = len(p.Probes), len(p.Detailed)
+	covered := map[string]bool{}
 	for k := range p.Probes {
 		detailed := p.IsDetailed(p.Probes[k].ID)
 		for _, name := range p.Probes[k].Links {
+			covered[name] = true
 			x := s.Links[name]
 			if x == nil && detailed {
 				x = of(name)
@@ -131,6 +134,7 @@ func (l *Loop) status(c *control.Controller, st *State) Status {
 			}
 		}
 	}
+	s.Covered = len(covered)
 	return s
 }
 

@@ -211,29 +211,35 @@ func (f *Files) Write(ctx context.Context, updates []Update) ([]error, error) {
 	if err != nil {
 		return nil, err
 	}
-	errs = make([]error, len(updates))
+	errs = carry(s, steps, updates, f.owner)
+	if err := f.save(s); err != nil {
+		return nil, err
+	}
+	return errs, nil
+}
+
+// carry carries out steps in tables. It returns nil if all succeeded.
+func carry(s *p4.Store, steps []step, updates []Update, owner string) []error {
+	errs := make([]error, len(updates))
 	failed, last := false, 0
 	for _, x := range steps {
 		if failed && x.level != last {
 			errs[x.at] = ErrSkipped
 			continue
 		}
-		errs[x.at] = f.apply(s, updates[x.at])
+		errs[x.at] = apply(s, updates[x.at], owner)
 		failed, last = failed || errs[x.at] != nil, x.level
 	}
-	if err := f.save(s); err != nil {
-		return nil, err
-	}
 	if !failed {
-		errs = nil
+		return nil
 	}
-	return errs, nil
+	return errs
 }
 
-func (f *Files) apply(s *p4.Store, u Update) error {
+func apply(s *p4.Store, u Update, owner string) error {
 	e := u.Entry
 	if e.Owner == "" {
-		e.Owner = f.owner
+		e.Owner = owner
 	}
 	switch {
 	case u.Op == Delete && e.Default():

@@ -27,9 +27,11 @@ type Emulated struct {
 	Links    *Links
 	Config   *Config
 	Journal  *loop.Journal
-	Names    []string // of agents
+	Names    []string       // of agents
+	Into     *scenario.Into // switches that carry out assignments; nil for none
 
 	asked time.Duration // time of the last survey of rounds
+	into  *emulatedInto
 }
 
 // These are the instructions of the demonstration's probes: node, interfaces, latency and queue, and for detail
@@ -40,6 +42,10 @@ const emulatedBasic, emulatedDetailed = 0xf000, 0xf180
 // NewEmulated builds an emulated network whose probes a loop controls. Its plan covers both directions of every link. The loop does
 // not run yet. Now is its clock, nil for that of the machine.
 func NewEmulated(cfg emu.Config, seed uint64, j *loop.Journal, log *slog.Logger, now func() int64) (*Emulated, error) {
+	return newEmulated(cfg, seed, j, log, now, nil)
+}
+
+func newEmulated(cfg emu.Config, seed uint64, j *loop.Journal, log *slog.Logger, now func() int64, into *emulatedInto) (*Emulated, error) {
 	g, err := topo.Parse(cfg.Topology)
 	if err != nil {
 		return nil, err
@@ -76,14 +82,23 @@ func NewEmulated(cfg emu.Config, seed uint64, j *loop.Journal, log *slog.Logger,
 		return nil, err
 	}
 	s.Suspects.Resume(j.Seed().Suspects)
-	s.Loop, err = loop.New(loop.Options{
+	options := loop.Options{
 		Control: control.Config{Cycle: int64(EmulatedCycle), Timeout: int64(EmulatedCycle / 3), Grace: int64(interval), SwitchCost: 1, BasicBytes: 16, DetailedBytes: 24},
 		Network: &control.Network{Name: cfg.Topology, Probes: probes, Agents: names},
 		Probing: probing,
 		Agents:  s.Agents, Journal: j, Seed: j.Seed(), Suspects: s.Suspects, Rounds: s.Suspects.Rounds, Log: log, Now: now,
-	})
-	if err != nil {
+	}
+	if into != nil {
+		if err := into.join(&options); err != nil {
+			return nil, err
+		}
+		s.into, s.Into = into, into.network
+	}
+	if s.Loop, err = loop.New(options); err != nil {
 		return nil, fmt.Errorf("control of the probes: %w", err)
+	}
+	if into != nil {
+		into.late.To(s.Loop.Post)
 	}
 	s.Agents.Post(s.Loop.Post, names)
 	return s, nil

@@ -148,6 +148,24 @@ func WriteStatus(w io.Writer, s *loop.Status) error {
 	return t.Flush()
 }
 
+// DeviceNames names the first of some devices, and says how many there are beyond.
+func DeviceNames(list []control.DeviceStatus, which func(*control.DeviceStatus) bool) (out []string) {
+	const most = 20
+	n := 0
+	for i := range list {
+		if !which(&list[i]) {
+			continue
+		}
+		if n++; n <= most {
+			out = append(out, names.Printable(list[i].Device.String()))
+		}
+	}
+	if n > most {
+		out = append(out, fmt.Sprintf("%d more", n-most))
+	}
+	return out
+}
+
 // silent names interfaces without a report.
 func silent(o *loop.Orchestration) string {
 	if len(o.Silent) == 0 {

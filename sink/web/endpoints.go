@@ -97,6 +97,7 @@ var endpoints = []endpoint{
 	{path: "findings/comment", about: "comments on a finding", role: access.Operator, change: true, body: ask.Comment{}, answer: access.Done{}, serve: atDesk((*ask.Desk).ServeComment)},
 	{path: "control", about: "commands the control of probes", role: access.Operator, change: true, body: ask.Order{}, answer: access.Done{}, serve: atDesk((*ask.Desk).ServeCommand)},
 	{path: "control/status", about: "state of the control of probes, and its possible commands; 404 without one", role: access.Viewer, answer: ask.ControlState{}, serve: atDesk((*ask.Desk).ServeControl)},
+	{path: "systems", about: "plans of INT-path, INT-Probe, INTO, PINT, FANT and RFT: what was decided, what is installed, what it brought", role: access.Viewer, answer: ask.SystemList{}, serve: atDesk((*ask.Desk).ServeSystems)},
 	{path: "changes", about: "the newest changes, with their users, times and addresses", role: access.Operator, answer: access.ChangeList{}, serve: atGate((*access.Gate).ServeChanges),
 		params: []param{{name: "limit", about: "changes of the answer, 50 without it", kind: "integer", least: 1, most: 1000}, {name: "before", about: "changes with a lower number", kind: "integer", least: 1, most: 1<<63 - 1},
 			{name: "action", about: "an action such as findings/ack, or a group such as findings"}, {name: "target", about: "the target, such as the name of an alert"}}},

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -261,6 +262,55 @@ func TestPageControl(t *testing.T) {
 	if !eval[bool](t, alone, `document.querySelector("#control").hidden && document.querySelectorAll("#control button").length === 0`) {
 		t.Error("there are buttons where no control can be commanded")
 	}
+}
+
+// testPageSystems shows what the planning systems decided, and how to switch on the others. What they say is text.
+func testPageSystems(t *testing.T, parent context.Context) {
+	control := &steered{state: ask.ControlState{Phase: "steady", Epoch: 7, InForce: 7, Systems: []ask.System{
+		{System: "probes", State: ask.SystemInForce, Decided: []string{"16 probes that cross 64 directions of links"}, Installed: []string{"epoch 7 at 8 of 8 agents"}, Brought: []string{"<b>90</b> rounds"}},
+		{System: "into", State: ask.SystemWaiting, Why: "the plan waits for approval"},
+	}}}
+	now := time.Now()
+	deps := sceneDeps(now)
+	deps.Command, deps.Control = control.command, control.ask
+	deps.Digests = func() *ask.Digests {
+		return &ask.Digests{Plans: []ask.QueryPlan{{Epoch: 1, Bits: 16, Queries: []string{"path"}}}}
+	}
+	srv := serve(t, DefaultConfig(), deps)
+	newScene(7, 20, 4).fill(srv, sceneWindows, now)
+	b := openTab(t, parent, srv)
+	b.do(t, chromedp.Navigate(srv.URL()))
+	b.wait(t, `document.querySelectorAll(".systems-data tbody tr").length === 5`)
+	rows := eval[string](t, b, `[...document.querySelectorAll(".systems-data tbody tr")].map((r) => r.dataset.system + " " + r.dataset.state).join()`)
+	if want := "probes in-force,into waiting,pint planned,fant off,rft off"; rows != want {
+		t.Errorf("systems %s, want %s", rows, want)
+	}
+	row := func(name string) string { return b.text(t, ".systems-data [data-system="+name+"]") }
+	for name, says := range map[string][]string{
+		"probes": {"In force", "16 probes that cross 64 directions of links", "epoch 7 at 8 of 8 agents", "<b>90</b> rounds"},
+		"into":   {"Waits for approval", "the plan waits for approval"},
+		"pint":   {"Planned, not carried out", "epoch 1: path in a digest of 16 bits"},
+		"fant":   {"Off", "To switch it on: run hopscope control with collector.url"},
+		"rft":    {"Off", "To switch it on: plan with hopscope plan delivery"},
+	} {
+		for _, text := range says {
+			if got := row(name); !strings.Contains(got, text) {
+				t.Errorf("%s is %q, want %q in it", name, got, text)
+			}
+		}
+	}
+	if note := b.text(t, "#systems-note"); note != "3 systems of 5 switched on" {
+		t.Errorf("the note is %q", note)
+	}
+	eval[bool](t, b, `(document.querySelector("#systems").scrollIntoView(), true)`)
+	b.picture(t, "systems")
+	for _, link := range eval[[]string](t, b, `[...document.querySelectorAll(".systems-data a")].map((a) => a.getAttribute("href"))`) {
+		page, _, _ := strings.Cut(strings.TrimPrefix(link, "docs/"), "#")
+		if _, err := os.Stat("../../docs/" + page + ".md"); err != nil {
+			t.Errorf("link %s: %v", link, err)
+		}
+	}
+	b.check(t)
 }
 
 // testPageSort sorts every table by clicks and keys: the order is in the head of the table, in the address, and that of all rows and not

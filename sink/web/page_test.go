@@ -50,6 +50,7 @@ func TestPage(t *testing.T) {
 		{"interfaces", testPageInterfaces},
 		{"probed", testPageProbed},
 		{"sort", testPageSort},
+		{"systems", testPageSystems},
 		{"left out by limits", testPageLeftOut},
 		{"fleet", testPageFleet},
 		{"fleet without windows", testPageFleetEmpty},

@@ -52,6 +52,7 @@ type Deps struct {
 	Rules   string                            // file of acknowledgements and mutes; "" where this program sends no alerts
 	Command ask.Command                       // commands the control of probes; nil where none can be reached
 	Control ask.AskControl                    // asks that control for its state; nil likewise
+	Digests func() *ask.Digests               // query plans and what came of them; nil where digests are not read
 	Warn    func(message string, args ...any) // writes a line of the log; nil writes none
 }
 
@@ -168,7 +169,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("web: access: %w", err)
 	}
-	s.desk = ask.Desk{Gate: s.gate, Rules: deps.Rules, Open: s.openFindings, Command: deps.Command, Control: deps.Control}
+	s.desk = ask.Desk{Gate: s.gate, Rules: deps.Rules, Open: s.openFindings, Command: deps.Command, Control: deps.Control, Digests: deps.Digests}
 	s.handler = s.gate.Guard(s.routes())
 	return s, nil
 }

@@ -34,6 +34,8 @@ type ControlState struct {
 	StandsBy string           `json:"stands_by,omitempty"`     // why it steers nothing; absent if it does
 	NoAnswer string           `json:"not_answering,omitempty"` // why nothing is known; all else is then empty
 	Commands []ControlCommand `json:"commands"`                // every command, in the order in which they are shown
+
+	Systems []System `json:"-"` // that it carries out
 }
 
 // ControlCommand is a command of the control of probes.
@@ -164,16 +166,5 @@ func (d *Desk) ServeControl(w http.ResponseWriter, r *http.Request) {
 		access.Problem(w, http.StatusNotFound, noControl)
 		return
 	}
-	c := &d.control
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.at.IsZero() || time.Since(c.at) >= freshState {
-		s, err := d.Control(context.WithoutCancel(r.Context())) // which bounds its time, and is for the next client too
-		if err != nil {
-			s = ControlState{NoAnswer: err.Error()}
-		}
-		s.describe()
-		c.state, c.at = s, time.Now()
-	}
-	answer(w, c.state)
+	answer(w, d.controlState(r.Context()))
 }

@@ -26,6 +26,7 @@ type Desk struct {
 	Open    func() []Finding // open findings, as the page shows them
 	Command Command          // nil where no control of probes can be reached
 	Control AskControl       // its state; nil likewise
+	Digests func() *Digests  // query plans and what came of them; nil where digests are not read
 
 	control controlCache
 

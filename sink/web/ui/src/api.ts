@@ -62,6 +62,11 @@ export interface Judged {
   text: string;
 }
 
+// System is a planning system, with sentences that have no full stop.
+export interface System { system: string; title: string; state: string; why?: string; decided: string[]; installed: string[]; brought: string[]; switch_on?: string; docs: string }
+
+export interface SystemList { systems: System[] }
+
 export interface FleetSummary {
   name: string;
   slices: number;

@@ -1,7 +1,7 @@
 // The page of a hopscope collector. It asks the API of the server it came from, and listens to its events.
 
 import { loadAccess } from "./access";
-import { NotFound, NotSignedIn, ask, type ExporterList, type Finding, type FindingList, type FleetList, type FlowList, type HopList, type InterfaceList, type Ledger, type NameList, type PathList, type ProbedList, type Status, type UnreadList } from "./api";
+import { NotFound, NotSignedIn, ask, type ExporterList, type Finding, type FindingList, type FleetList, type FlowList, type HopList, type InterfaceList, type Ledger, type NameList, type PathList, type ProbedList, type Status, type SystemList, type UnreadList } from "./api";
 import { byId, el, setAttribute, setHidden, setText, type Filter } from "./dom";
 import { ControlView } from "./control";
 import { EmptyView } from "./empty";
@@ -24,6 +24,7 @@ import { Network } from "./network";
 import { darkMode } from "./palette";
 import { PathsView } from "./paths";
 import { RangeView } from "./range";
+import { SystemsView } from "./systems";
 import { TeamView } from "./team";
 import { Verdict } from "./verdict";
 
@@ -51,6 +52,7 @@ const interfaces = new InterfacesView((node, egressIf) => openHop(node, egressIf
 const unread = new UnreadView();
 new ControlView();
 new TeamView();
+const systems = new SystemsView();
 const nameless = new NamelessView();
 const fleet = new FleetView();
 const paths = new PathsView();
@@ -107,7 +109,7 @@ async function load(): Promise<void> {
       foot(s);
     } else setStatus(await ask<Status>("status"));
     if (status?.fleet) fleet.set(await ask<FleetList>("fleet", { limit: 200 }), now());
-    const [, h, f, x, p, u, i, b] = await Promise.all([network.load(), ask<HopList>("hops", hops.query), ask<FlowList>("flows", flows.query), ask<ExporterList>("exporters", exporters.query), ask<PathList>("paths"), ask<UnreadList>("unread"), ask<InterfaceList>("interfaces", interfaces.query), ask<ProbedList>("probed", probed.query)]);
+    const [, h, f, x, p, u, i, b, y] = await Promise.all([network.load(), ask<HopList>("hops", hops.query), ask<FlowList>("flows", flows.query), ask<ExporterList>("exporters", exporters.query), ask<PathList>("paths"), ask<UnreadList>("unread"), ask<InterfaceList>("interfaces", interfaces.query), ask<ProbedList>("probed", probed.query), ask<SystemList>("systems")]);
     lastData = Date.now();
     const window = status?.window_ms ?? 0;
     mark();
@@ -119,6 +121,7 @@ async function load(): Promise<void> {
     nameless.set(x.hops_without_node_id ?? []);
     interfaces.set(i, window, now(), status?.fleet !== undefined);
     probed.set(b, window, now());
+    systems.set(y);
     if (hop.node === "") chooseFirst();
     select();
     draw();

@@ -1,0 +1,155 @@
+package steer
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/planner/control"
+)
+
+// System is a planning system that a control carries out: what it decided, what devices hold of it, and what it brought,
+// in sentences without a full stop.
+type System struct {
+	System string // probes, into or fant
+	State  string // in-force, changing, waiting, planned, failed or off
+	Why    string // of the state
+
+	Decided, Installed, Brought []string
+}
+
+// The states of a system.
+const (
+	systemInForce  = "in-force"
+	systemChanging = "changing"
+	systemWaiting  = "waiting"
+	systemPlanned  = "planned"
+	systemFailed   = "failed"
+	systemOff      = "off"
+)
+
+// Systems describes the systems of a control by its status.
+func Systems(s *loop.Status) []System {
+	if s.Standby != nil {
+		why := "this control stands by: " + names.Printable(s.Standby.Why)
+		return []System{{System: "probes", State: systemOff, Why: why}, {System: "fant", State: systemOff, Why: why}, {System: "into", State: systemOff, Why: why}}
+	}
+	return []System{probesOf(s), fantOf(s), intoOf(s)}
+}
+
+// stateOfPlan is the state of the plan of probes, and why.
+func stateOfPlan(s *loop.Status) (state, why string) {
+	switch {
+	case s.Phase == control.NoNetwork:
+		return systemOff, "the plan of the control has no probes"
+	case s.Phase == control.Deposed:
+		return systemFailed, "another controller is in charge: " + names.Printable(s.Why)
+	case s.Pending != nil:
+		return systemWaiting, fmt.Sprintf("the plan of epoch %d waits for approval", s.Pending.Epoch)
+	case s.DryRun:
+		return systemPlanned, "dry run: plans are made and not installed"
+	case s.Why != "":
+		return systemFailed, names.Printable(s.Why)
+	case s.Epoch == 0 || s.Epoch != s.InForce:
+		return systemChanging, string(s.Phase)
+	}
+	return systemInForce, ""
+}
+
+// probesOf describes the plan of probes.
+func probesOf(s *loop.Status) System {
+	x := System{System: "probes"}
+	if x.State, x.Why = stateOfPlan(s); x.State == systemOff {
+		return x
+	}
+	x.Decided = append(x.Decided, fmt.Sprintf("%d probes that cross %d directions of links, %.0f hops in a round", s.Probes, s.Covered, s.Stats.Hops))
+	if s.Behind > 0 {
+		x.Decided = append(x.Decided, fmt.Sprintf("%d probes still to change", s.Behind))
+	}
+	x.Installed = append(x.Installed, fmt.Sprintf("epoch %d at %d of %d agents", s.InForce, s.Have, s.Agents))
+	if r := s.Rounds; r != nil && r.Surveys > 0 {
+		x.Brought = append(x.Brought, fmt.Sprintf("%s rounds of probes, %s of them lost; %d probes followed at %d agents", inference.Count(r.Sent), inference.Count(r.Lost), r.Probes, r.Agents))
+		if r.Refuses != "" {
+			x.Brought = append(x.Brought, names.Printable(r.Refuses))
+		}
+	} else {
+		x.Brought = append(x.Brought, "agents have not been asked for their rounds yet")
+	}
+	return x
+}
+
+// fantOf describes the detail on suspicious links.
+func fantOf(s *loop.Status) System {
+	x := System{System: "fant"}
+	if x.State, x.Why = stateOfPlan(s); x.State == systemOff {
+		return x
+	}
+	detail := 0
+	for _, l := range s.Suspects {
+		if y := s.Links[l.Link]; y != nil && y.Detailed {
+			detail++
+		}
+	}
+	x.Decided = append(x.Decided, fmt.Sprintf("%d suspicious links; %d of %d probes in detail", len(s.Suspects), s.Detailed, s.Probes))
+	for _, l := range s.Suspects[:min(len(s.Suspects), 3)] {
+		x.Decided = append(x.Decided, names.Printable(l.Link+": "+l.Why))
+	}
+	if n := len(s.Stats.LeftOut); n > 0 {
+		x.Decided = append(x.Decided, fmt.Sprintf("%d suspicious links left out by the budget", n))
+	}
+	if n := len(s.Stats.NoProbe); n > 0 {
+		x.Decided = append(x.Decided, fmt.Sprintf("%d suspicious links on no probe", n))
+	}
+	x.Installed = append(x.Installed, fmt.Sprintf("epoch %d at %d of %d agents; %s changes of plan since the start", s.InForce, s.Have, s.Agents, inference.Count(s.Counts.Plans)))
+	x.Brought = append(x.Brought, fmt.Sprintf("detail on %d of %d suspicious links", detail, len(s.Suspects)),
+		fmt.Sprintf("%.0f B of metrics in a round, %.3g %% of those with all probes in detail", s.Stats.Bytes, 100*s.Stats.ByteRatio))
+	return x
+}
+
+// intoOf describes the assignment of flows to interfaces.
+func intoOf(s *loop.Status) System {
+	x := System{System: "into"}
+	o := s.Orchestration
+	if o == nil {
+		x.State = systemOff
+		return x
+	}
+	switch x.Why = names.Printable(o.Why); {
+	case o.InForce:
+		x.State = systemInForce
+	case o.Assigned == 0 && o.Why != "":
+		x.State = systemFailed
+		return x
+	case o.Assigned == 0:
+		x.State, x.Why = systemChanging, "no plan is made yet"
+		return x
+	case s.Pending != nil:
+		x.State, x.Why = systemWaiting, "the plan waits for approval"
+	case s.DryRun:
+		x.State, x.Why = systemPlanned, "dry run: plans are made and not installed"
+	default:
+		x.State = systemChanging
+	}
+	x.Decided = append(x.Decided, fmt.Sprintf("%d of %d interfaces on %d of %d flows; objective %g, and no plan is below %g", o.Assigned, o.Interfaces, o.FlowsUsed, o.Flows, o.Objective, o.LowerBound),
+		fmt.Sprintf("at most %d items of 4 bytes on a packet; items are carried over %.2g hops on average, at most %d", o.LoadMax, o.Freshness, o.FreshnessMax))
+	if o.Unserved > 0 {
+		x.Decided = append(x.Decided, fmt.Sprintf("%d interfaces that fit on no flow", o.Unserved))
+	}
+	switches, ready := 0, 0
+	for _, d := range s.Devices {
+		if d.Device.Kind == control.Switch {
+			if switches++; d.State == "ready" {
+				ready++
+			}
+		}
+	}
+	x.Installed = append(x.Installed, fmt.Sprintf("%d entries; %d of %d switches hold what they should, read back", o.Entries, ready, switches),
+		fmt.Sprintf("%s plans since the start, %d interfaces changed last", inference.Count(o.Plans), o.Changed))
+	x.Brought = append(x.Brought, fmt.Sprintf("%d of %d assigned interfaces are reported", o.Reported, o.Assigned))
+	if len(o.Silent) > 0 {
+		x.Brought = append(x.Brought, "not reported: "+names.Printable(strings.Join(o.Silent, ", ")))
+	}
+	return x
+}
