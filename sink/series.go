@@ -116,9 +116,9 @@ func (r *Run) offset() int64 {
 
 var hops = series("hop", "Hop of one window: a node and its egress interface.",
 	[]tag[inference.HopStats]{
-		{"egress_if", `egress interface; 0 if unknown, "other" for hops beyond the table`,
+		{"egress_if", "egress interface; 0 if unknown",
 			func(h *inference.HopStats) string { return h.EgressName() }},
-		{"node", `node ID; "other" for hops beyond the table`,
+		{"node", "node ID",
 			func(h *inference.HopStats) string { return h.NodeName() }},
 	},
 	slices.Concat(
@@ -175,7 +175,7 @@ const (
 
 var flows = series("flow", "Hop of one of the busiest flows, in one window.",
 	[]tag[flowHop]{
-		{"flow", `key of the flow; "other" for flows beyond the day's limit`, func(f *flowHop) string { return f.name }},
+		{"flow", "key of the flow", func(f *flowHop) string { return f.name }},
 		{"hop", "position in the path, from 0", func(f *flowHop) string { return strconv.Itoa(f.at) }},
 	},
 	slices.Concat(
@@ -201,7 +201,7 @@ var flows = series("flow", "Hop of one of the busiest flows, in one window.",
 
 var paths = series("path", "Path change, at the time of the first report from the new path.",
 	[]tag[inference.PathChange]{
-		{"flow", `key of the flow; "other" for flows beyond the day's limit`, func(c *inference.PathChange) string {
+		{"flow", "key of the flow", func(c *inference.PathChange) string {
 			return unlessFolded(c.Folded, c.Flow.String())
 		}},
 	},
@@ -217,9 +217,9 @@ var paths = series("path", "Path change, at the time of the first report from th
 var events = series("event", "Change of a finding: start, end, rise of severity, another element, start or end of a rest. Its time is that of the "+
 	"change plus id mod 1000000 nanoseconds, so that two findings never share a point.",
 	[]tag[inference.Finding]{
-		{"kind", inference.NameList(inference.Kinds(), "or"),
+		{"kind", "[kind](findings.md#kinds) of the finding",
 			func(f *inference.Finding) string { return f.Kind.String() }},
-		{"node", `node ID; "none" for findings without a node, such as those of a flow, "other" for nodes beyond the day's limit`,
+		{"node", `node ID; "none" for findings without a node, such as those of a flow`,
 			func(f *inference.Finding) string { return unlessFolded(f.Folded, unlessNone(f.HasNode(), f.Node)) }},
 		{"severity", inference.NameList(inference.Severities(), "or"), func(f *inference.Finding) string { return f.Severity.String() }},
 	},
@@ -244,7 +244,7 @@ var events = series("event", "Change of a finding: start, end, rise of severity,
 
 var exporters = series("exporter", "Exporter in one window: one space of sequence numbers.",
 	[]tag[inference.ExporterStats]{
-		{"address", `source address of the datagrams; "other" for exporters beyond the day's limit`,
+		{"address", "source address of the datagrams",
 			func(e *inference.ExporterStats) string { return unlessFolded(e.Folded, e.Addr.String()) }},
 		{"hw_id", "subsystem of the reporting node", func(e *inference.ExporterStats) string { return unlessFolded(e.Folded, decimal(uint32(e.HWID))) }},
 		{"node", `node ID in the report header; "none" without one`,

@@ -24,7 +24,7 @@ func appendInterfaces(b []Point, w *Window) []Point {
 var interfaces = series("interface", "Interface in a window with its counters: their rise since they were received last, which can be several windows ago. "+
 	"A count is absent if the device does not keep it, or reset it meanwhile.",
 	[]tag[inference.InterfaceStats]{
-		{"interface", `number of the interface; "other" for interfaces beyond the day's limit`,
+		{"interface", "number of the interface",
 			func(s *inference.InterfaceStats) string { return unlessFolded(s.Folded, s.Name()) }},
 		{"node", "node ID", func(s *inference.InterfaceStats) string { return unlessFolded(s.Folded, decimal(s.Node)) }},
 	},

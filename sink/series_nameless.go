@@ -10,7 +10,7 @@ import (
 var nameless = series("hop_position", "Position of hops without a node id in the reports of one exporter, in one window. "+
 	"These hops are not in `hop`.",
 	[]tag[inference.NamelessStats]{
-		{"exporter", `source address of the datagrams; "network" for packets of the network, "other" beyond the limit`,
+		{"exporter", `source address of the datagrams; "network" for packets of the network`,
 			func(s *inference.NamelessStats) string {
 				switch {
 				case s.Position == 0:
@@ -20,7 +20,7 @@ var nameless = series("hop_position", "Position of hops without a node id in the
 				}
 				return s.Exporter.String()
 			}},
-		{"position", `position in the list of hops of a report, from 1; "other" beyond the limit`,
+		{"position", "position in the list of hops of a report, from 1",
 			func(s *inference.NamelessStats) string {
 				return unlessFolded(s.Position == 0, strconv.Itoa(int(s.Position)))
 			}},

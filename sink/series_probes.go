@@ -4,10 +4,10 @@ import "github.com/hopscope/hopscope/inference"
 
 var probes = series("probe", "Path of probes between two agents (`hopscope agent`) in one window. A probe counts as lost in the window of its timeout. "+
 	"`lost` and its two directions are negative if a window corrects losses of an earlier one. "+
-	"Of a path of a plan between two agents, `sent` is from its sender and the others from its receiver, two seconds later (docs/agent.md).",
+	"Delays are round-trip times without the time in the reflector. Of a path of a plan between two agents, `sent` is from its sender and the others from its receiver, two seconds later (docs/agent.md).",
 	[]tag[inference.ProbeStats]{
 		{"epoch", "epoch of the plan or survey of the path; 0 without one", func(s *inference.ProbeStats) string { return unlessFolded(s.Other(), decimal(s.Epoch)) }},
-		{"from", `source address of probes; "other" for paths beyond the limit; 0.0.0.0 for a sender of a plan's probes of which nothing came yet`, func(s *inference.ProbeStats) string { return unlessFolded(s.Other(), s.From.String()) }},
+		{"from", "source address of probes; 0.0.0.0 for a sender of a plan's probes of which nothing came yet", func(s *inference.ProbeStats) string { return unlessFolded(s.Other(), s.From.String()) }},
 		{"path", "number of the path between the two addresses; of a STAMP session its SSID, and with several DSCP values (`dscps`) 65536 times (DSCP + 1) more; of a planned probe the number at the end of its id, or a hash from 2147483648 on", func(s *inference.ProbeStats) string { return unlessFolded(s.Other(), decimal(s.Path)) }},
 		{"to", "destination address of probes", func(s *inference.ProbeStats) string { return unlessFolded(s.Other(), s.To.String()) }},
 	},
@@ -29,7 +29,7 @@ var probes = series("probe", "Path of probes between two agents (`hopscope agent
 
 // probeDelay is a figure of delays, absent if none is known.
 func probeDelay(key, doc string, value func(*inference.Summary) uint64) field[inference.ProbeStats] {
-	return field[inference.ProbeStats]{FieldSpec{key, Int, "ns", "round-trip time without the time in the reflector, " + doc}, func(s *inference.ProbeStats) (Field, bool) {
+	return field[inference.ProbeStats]{FieldSpec{key, Int, "ns", "delay, " + doc}, func(s *inference.ProbeStats) (Field, bool) {
 		return Field{Int: int64(value(&s.Delay))}, s.Delay.Count > 0
 	}}
 }

@@ -183,7 +183,7 @@ the highest revision counts; a row without one is the oldest. In DuckDB:
 
 Every series has the tag `+"`instance`"+`, so that [several collectors](operating.md#several-collectors-and-one-store) can share a store. The tags of a day (UTC) are bounded by
 `+"`flows.max_hops`"+`, `+"`flows.daily_flows`"+` and `+"`exporters.tracking.max_exporters`"+`, 256 places in `+"`hop_position`"+`, and 16384 paths in `+"`probe`"+`, counted anew by each run.
-Points beyond are merged into `+"`other`"+`, and counted by `+"`hopscope_series_folded_total`"+`. A field without a value is absent, never zero. `+"`make docs`"+` writes this page.
+Points beyond are merged into one with `+"`other`"+` in these tags, and counted by `+"`hopscope_series_folded_total`"+`. A field without a value is absent, never zero. `+"`make docs`"+` writes this page.
 `)
 	tags, fields := map[string]int{}, map[string]int{} // rows of all series
 	for i := range sink.AllSeries {
