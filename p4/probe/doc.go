@@ -28,12 +28,13 @@
 //
 //   - UDP goes to intPort, which marks INT; the shim has NPT 1 and the original port probePort. Switches adjust the
 //     checksum or set it to 0. It is 0 from the start if they do neither (Ends.Checksum).
-//   - The source port and the payload hold the number of the probe. A probe is a flow of its own, and a path of its own.
+//   - The source port is 49152 and the lower 14 bits of the probe's number. A probe is a flow of its own, and a path of its own.
 //   - The bit D of the INT header says that the sink node discards the packet.
 //   - All probes carry the agent's mark as their DSCP. A switch that leaves marked packets out of its counters does not measure
 //     the load of its probes; docs/agent.md says where.
 //
-// The payload is 24 bytes: "HPRB", number 4, epoch of the plan 4, round 4, time of sending 8 (ns since 1970).
+// The payload is 24 bytes: "HPRB", number 4, epoch of the plan 4, round 4, time of sending 8 (ns since 1970). With digests
+// the number of the key 4 and the digest 8 follow.
 //
 // # Promises
 //
