@@ -33,8 +33,8 @@
 //   - All probes carry the agent's mark as their DSCP. A switch that leaves marked packets out of its counters does not measure
 //     the load of its probes; docs/agent.md says where.
 //
-// The payload is 24 bytes: "HPRB", number 4, epoch of the plan 4, round 4, time of sending 8 (ns since 1970). With digests
-// the number of the key 4 and the digest 8 follow.
+// The payload is 24 bytes: "HPRB", number 4, epoch of the plan 4, round 4, time of sending 8 (ns since 1970). With digests,
+// number of the key 4 and digest 8 follow.
 //
 // # Promises
 //
