@@ -9,7 +9,7 @@ import (
 var compiledFiles embed.FS
 
 // Programs are the names of the compiled programs.
-var Programs = []string{"srint", "intmd", "into", "pint"}
+var Programs = []string{"srint", "intmd", "into", "pint", "rft"}
 
 // Compiled returns the description of a program for a controller, and the file that BMv2 loads.
 func Compiled(program string) (info, device []byte, err error) {
@@ -31,6 +31,8 @@ func TableOrder(program string) []string {
 		return []string{"egress.envelope.collector", "ingress.drops", "egress.queues", "egress.egress_port", "ingress.watch"}
 	case "into":
 		return append(TableOrder("intmd"), AssignedName)
+	case "rft":
+		return append([]string{PathsName}, append(TableOrder("into"), ShareName)...)
 	case "pint":
 		return []string{"egress.envelope.collector", "egress.egress_port", "egress.plan", "ingress.watch"}
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-var programs = []string{"srint", "intmd", "into", "pint"}
+var programs = []string{"srint", "intmd", "into", "pint", "rft"}
 
 var include = regexp.MustCompile(`(?m)^#include "(.*)"$`)
 

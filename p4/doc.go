@@ -1,5 +1,5 @@
-// Package p4 holds what every part of a control plane needs of switches. These are the programs (srint.p4, intmd.p4 and
-// pint.p4), their compiled form for BMv2, recordings of BMv2, and the state of a switch. Tests keep programs, compiled
+// Package p4 holds what every part of a control plane needs of switches. These are the programs (srint.p4, intmd.p4,
+// into.p4, rft.p4 and pint.p4), their compiled form for BMv2, recordings of BMv2, and the state of a switch. Tests keep programs, compiled
 // form and recordings consistent. Pages: docs/p4.md for the programs, vectors/README.md for the recordings.
 //
 // # Entries

@@ -48,6 +48,9 @@ struct headers_t {
 
 #include "include/forward.p4"
 #include "include/envelope.p4"
+#ifdef RFT
+#include "include/delivery.p4"
+#endif
 
 struct metadata_t {
     bit<16>  l4_len; // TCP or UDP with everything in it, modulo 2^16
@@ -76,6 +79,9 @@ struct metadata_t {
     @field_list(REPORT_FIELDS) bit<19> depth;
     @field_list(REPORT_FIELDS) bit<48> came;      // us
     @field_list(REPORT_FIELDS) bit<48> left;
+#ifdef RFT
+    @field_list(DELIVERY_FIELDS) bit<1> own; // a report of this switch, which has come back
+#endif
 }
 
 parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
@@ -277,11 +283,22 @@ control ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 
     Forward() forward;
+#ifdef RFT
+    Deliver() deliver;
+    bit<1> delivered = 0;
+    bit<1> undelivered = 0;
+#endif
 
     apply {
         meta.ingress = sm.ingress_port;
         meta.came = sm.ingress_global_timestamp;
+#ifdef RFT
+        if (meta.own == 0) {
+            ingress_port.apply();
+        }
+#else
         ingress_port.apply();
+#endif
         if (sm.checksum_error == 1 || sm.parser_error == error.BadIPv4 || (!hdr.ipv4.isValid() && !hdr.ipv6.isValid())) {
             mark_to_drop(sm); // nothing to route by
         } else {
@@ -303,9 +320,21 @@ control ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
                     meta.source = 0;
                 }
             }
+#ifdef RFT
+            if (meta.reason == 0 && edge == 0 && hdr.ipv4.isValid() && hdr.udp.isValid() && !hdr.shim.isValid()) {
+                deliver.apply(hdr, sm, delivered, undelivered);
+            }
+            if (undelivered == 1) {
+                mark_to_drop(sm); // counted, and not reported: that would be one more report
+            }
+            if (meta.reason == 0 && delivered == 0) {
+                forward.apply(hdr, sm, meta.reason);
+            }
+#else
             if (meta.reason == 0) {
                 forward.apply(hdr, sm, meta.reason);
             }
+#endif
             if (meta.reason != 0) {
                 drops.apply();
                 mark_to_drop(sm);
@@ -455,6 +484,11 @@ control egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
 #endif
 
     Envelope() envelope;
+#ifdef RFT
+    Spread() spread;
+    bit<16> tag = 0;
+    bit<1> unassigned = 0;
+#endif
 
     apply {
 #ifdef RECORD
@@ -463,6 +497,11 @@ control egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
         log_msg("depth {}", { sm.deq_qdepth });
 #endif
         bool cloned = sm.instance_type == INGRESS_CLONE || sm.instance_type == EGRESS_CLONE;
+#ifdef RFT
+        if (meta.own == 1) {
+            truncate((bit<32>)hdr.ipv4.len + 14); // BMv2 does not cut what comes back
+        }
+#endif
         device.apply();
         if (!cloned) {
             meta.egress = sm.egress_port;
@@ -704,7 +743,19 @@ control egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
             }
 #endif
             FILL_BLOCK(hdr, report_, hop, meta.asked, report_words, sum)
+#ifdef RFT
+            spread.apply(meta.collector, tag, unassigned);
+            if (unassigned == 0) {
+                envelope.apply(hdr, hop.node, meta.hardware, meta.collector, meta.size, report_words);
+            }
+            if (tag != 0 && hdr.report_ethernet.isValid()) {
+                hdr.report_udp.src = tag;
+                meta.own = 1;
+                recirculate_preserving_field_list(DELIVERY_FIELDS);
+            }
+#else
             envelope.apply(hdr, hop.node, meta.hardware, meta.collector, meta.size, report_words);
+#endif
             if (!hdr.report_ethernet.isValid()) {
                 mark_to_drop(sm); // no collector
             }

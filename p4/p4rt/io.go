@@ -29,7 +29,7 @@ type Digest struct {
 }
 
 // counter is one cell of a counter.
-type counter struct{ index, packets, Bytes int64 }
+type counter struct{ Index, Packets, Bytes int64 }
 
 // digestConfig is a switch's configuration for digests. Times are nanoseconds.
 type digestConfig struct {
@@ -189,6 +189,6 @@ func (c *Client) Counters(ctx context.Context, name string) ([]counter, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(cells, func(a, b counter) int { return cmp.Compare(a.index, b.index) })
+	slices.SortFunc(cells, func(a, b counter) int { return cmp.Compare(a.Index, b.Index) })
 	return cells, nil
 }

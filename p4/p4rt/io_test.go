@@ -80,7 +80,7 @@ func TestCounters(t *testing.T) {
 	info := c.info.counters[name]
 	b.Count(info.GetPreamble().GetId(), 3, 17)
 	got, err := c.Counters(within(t), name)
-	if err != nil || int64(len(got)) != info.GetSize() || got[3] != (counter{index: 3, packets: 17}) || got[4] != (counter{index: 4}) {
+	if err != nil || int64(len(got)) != info.GetSize() || got[3] != (counter{Index: 3, Packets: 17}) || got[4] != (counter{Index: 4}) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if _, err := c.Counters(within(t), "ingress.stuck"); err == nil {

@@ -38,7 +38,7 @@ def expand(commands):
 
 
 def groups(program):
-    return {"srint": srint, "intmd": intmd, "into": into, "pint": pint}[program]()
+    return {"srint": srint, "intmd": intmd, "into": into, "pint": pint, "rft": rft}[program]()
 
 
 # srint
@@ -301,6 +301,31 @@ def into():
     common = device + ROUTES + COLLECTOR + flows
     return intmd() + [Group("first interface", common, first), Group("middle interface", common, middle), Group("last interface", common, last),
                       Group("tracked", common + tracked, both), Group("assigned, and a queue", queue, first[:1] + middle[:1] + last[:2])]
+
+
+# rft
+
+
+def rft():
+    """What into does, and reports over assigned paths."""
+    block = lambda n: bytes(range(1, 1 + 4 * n))
+    device = ["table_set_default egress.device set_device 9 1700000000000000000", "table_add ingress.ingress_port host 1 => 3 0", "table_add ingress.ingress_port fabric 4 => 5"]
+    send = lambda to, server: f"table_add egress.envelope.collector send {to} => 0x020000000002 0x020000000001 10.0.0.9 {server} 32766 32766 900"
+    sink = device + ROUTES + COLLECTOR + [send(128, "10.0.8.1"), send(129, "10.0.8.2"), "table_add egress.egress_port to_host 2 => 1500 100 1"]
+    path = lambda action, port, *params, src="10.0.0.9", priority=1: f"table_add ingress.deliver.paths {action} {src} {port} => {' '.join(map(str, params))} {priority}".replace("=>  ", "=> ")
+    share = lambda action, lots, *params: f"table_add egress.spread.share {action} {lots} => {' '.join(map(str, params))}"
+    reports = [(f"report {n}", 4, with_int(stack=block(4))) for n in range(12)] + [("cut", 4, with_int(stack=block(4), data=bytes(1000)))] * 3
+    dear = (1 << 40) - 1
+    point = sink + [share("take", "0x0000/1", 128, 0xC001), share("take", "0x8000/2", 129, 0xC002), share("withhold", "0xe000/3"),
+                    path("charge", "0xC001&&&0xffff", 3, 1, 1000, 1000), path("charge", "0xC002&&&0xffff", 4, 2, dear, 1), path("refuse", "0&&&0", priority=9)]
+    report = lambda port=0xC001, src="10.0.0.9", **kw: ethernet(0x0800, ipv4(17, udp(b"report", port, 32766, None), src=src, dst="10.0.8.1", **kw))
+    way = device + ROUTES + [path("pass", "0xC001&&&0xffff", 2), path("NoAction", "0xC003&&&0xffff"), path("refuse", "0&&&0", priority=9)]
+    ways = [
+        ("on its way", 4, report()), ("unknown tag", 4, report(0xC002)), ("no action", 4, report(0xC003)), ("other address", 4, report(src="10.0.0.8")),
+        ("from a host", 1, report()), ("TTL 1", 4, report(ttl=1)), ("TCP", 4, ethernet(0x0800, ipv4(6, tcp(b"report"), src="10.0.0.9", dst="10.0.8.1"))),
+        ("IPv6", 4, ethernet(0x86DD, ipv6(17, udp(b"payload", 4000, 53, ENDS6)))), ("INT", 4, with_int(stack=block(4))), ("no UDP", 4, report()[:38]),
+    ]
+    return into() + [Group("point", point, reports), Group("no collector", [c for c in point if "send" not in c], reports[:4]), Group("on the way", way, ways)]
 
 
 # pint

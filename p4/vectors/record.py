@@ -189,7 +189,7 @@ def main():
     p.add_argument("--compiler", default="p4c-bm2-ss")
     p.add_argument("--load", help="directory of programs that were compiled with -DRECORD, instead of a compiler")
     p.add_argument("--out", default=os.path.dirname(os.path.abspath(__file__)))
-    p.add_argument("programs", nargs="*", default=["srint", "intmd", "into", "pint"])
+    p.add_argument("programs", nargs="*", default=["srint", "intmd", "into", "pint", "rft"])
     args = p.parse_args()
     if "P4VECTORS" not in os.environ: # once more, in the namespace
         make_space()

@@ -16,6 +16,9 @@ type Fabric struct {
 	// Locked calls do while no table of a switch is written. It is nil if no other goroutine writes to tables.
 	Locked func(node int, do func())
 
+	// Clock is the time of a frame, us. Nil lets time pass with the switches that frames visit.
+	Clock func() uint64
+
 	now    uint64 // us
 	packet Packet
 }
@@ -76,9 +79,12 @@ func (f *Fabric) Send(node int, in Frame) (left []Arrival, err error) {
 
 // visit passes a frame through a switch.
 func (f *Fabric) visit(at Arrival) (out []Frame) {
-	f.now += hopTime
+	if f.now += hopTime; f.Clock != nil {
+		f.now = max(f.now, f.Clock())
+	}
 	process := func() {
 		s, p := f.switches[at.Node], &f.packet
+		s.Now = f.now
 		pass := Pass{IngressPort: at.Port, PacketLength: uint32(len(at.Bytes)), IngressTime: f.now, EgressTime: f.now + hopTime}
 		for more := s.Ingress(p, at.Port, at.Bytes, len(at.Bytes)); more; more = s.Clone(p) {
 			if port := p.Port; s.Egress(p, &pass) {

@@ -5,7 +5,8 @@ import "github.com/hopscope/hopscope/p4"
 // intmd is p4/intmd.p4: INT-MD 2.1, source, transit and sink node. It keeps when the queue of a port was reported last.
 type intmd struct {
 	reported map[uint16]uint64
-	into     bool // it is p4/into.p4
+	into     bool        // it is p4/into.p4
+	rft      *deliveries // of p4/rft.p4; nil in others
 
 	ingressPort, watch, acl, drops, egressPort, queues, assigned *p4.Rows
 }
@@ -13,6 +14,9 @@ type intmd struct {
 func (c *intmd) bind(t *p4.Store) {
 	c.ingressPort, c.watch, c.acl, c.drops = t.Rows("ingress.ingress_port"), t.Rows("ingress.watch"), t.Rows("ingress.acl"), t.Rows("ingress.drops")
 	c.egressPort, c.queues, c.assigned = t.Rows("egress.egress_port"), t.Rows("egress.queues"), t.Rows(p4.AssignedName)
+	if c.rft != nil {
+		c.rft.bind(t)
+	}
 }
 
 func (c *intmd) tables() []p4.Table {
@@ -29,6 +33,9 @@ func (c *intmd) tables() []p4.Table {
 	)
 	if c.into {
 		list = append(list, p4.AssignedTable())
+	}
+	if c.rft != nil {
+		list = append(list, p4.DeliveryTables()...)
 	}
 	return list
 }
@@ -220,10 +227,13 @@ func (c *intmd) ingress(s *Switch, p *Packet, head []byte) bool {
 func (c *intmd) decide(s *Switch, p *Packet) bool {
 	m := &p.meta
 	m.ingress = p.in
-	at := c.ingressPort.At(uint64(p.in))
-	edge := at.Action == "host"
-	m.hardware = uint8(at.Arg(0))
-	trusted := edge && at.Arg(1) == 1
+	edge, trusted := false, false
+	if !m.own {
+		at := c.ingressPort.At(uint64(p.in))
+		edge = at.Action == "host"
+		m.hardware = uint8(at.Arg(0))
+		trusted = edge && at.Arg(1) == 1
+	}
 	if p.v4 == nil && p.v6 == nil || p.bad4 || p.v4 != nil && !checkIPv4(p.v4, p.options) {
 		return false
 	}
@@ -236,6 +246,9 @@ func (c *intmd) decide(s *Switch, p *Packet) bool {
 			m.inserts = true
 			m.source = instructions{uint16(r.Arg(1)), uint16(r.Arg(2)), uint8(r.Arg(3)), r.Arg(4) == 1}
 		}
+	}
+	if c.rft != nil && !edge && p.v4 != nil && p.udp != nil && p.shim == nil && c.rft.deliver(s, p) {
+		return true
 	}
 	m.reason = s.forward(p)
 	return m.reason == 0

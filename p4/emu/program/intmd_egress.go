@@ -280,9 +280,20 @@ func (c *intmd) clone(s *Switch, p *Packet) bool {
 	if m.about == ofDrop {
 		r.metadata = append(r.metadata, 0xff, m.reason, 0, 0)
 	}
+	tag := uint16(0)
+	if c.rft != nil {
+		var ok bool
+		if r.receiver, tag, ok = c.rft.spread(r.receiver); !ok {
+			return false
+		}
+	}
 	limit, ok := s.envelope(p, &r)
+	if ok && tag != 0 {
+		put(p.Head, ethLen+20, tag)
+	}
 	if ok {
 		p.deparse(limit)
 	}
-	return ok
+	p.returned = ok && tag != 0
+	return ok && tag == 0
 }

@@ -46,8 +46,9 @@ type Packet struct {
 	flow             [flowBytes + 2]byte // the key of tables of flows, and a port
 	keyed            bool                // flow is set
 
-	cloned  bool   // a clone follows
-	session uint32 // of the clone
+	cloned   bool   // a clone follows
+	session  uint32 // of the clone
+	returned bool   // the frame that left is a report, and comes back into the switch
 	// INT that the sink node took out.
 	keptShim  shim
 	keptHead  intHead
@@ -69,6 +70,7 @@ type metadata struct {
 	depth           uint32
 	arrived, left   uint64
 	source          instructions
+	own             bool // the packet is a report of this switch, which came back
 
 	// PINT
 	epoch   uint8

@@ -56,8 +56,12 @@ type Switch struct {
 
 	device, collector, forwarding4, forwarding6 *p4.Rows // which programs share
 
-	packet Packet // of Process
-	passes []Pass
+	// Now is the time of the frame that comes, us, by which rft holds paths to their rates.
+	Now uint64
+
+	packet   Packet // of Process
+	passes   []Pass
+	returned []byte // the head of a report that comes back
 }
 
 // code is a program. Its state is that of the program's registers.
@@ -69,7 +73,7 @@ type code interface {
 	egress(s *Switch, p *Packet, measured *Pass) bool // the same
 }
 
-// New makes a switch that runs srint, intmd, into or pint, with empty tables.
+// New makes a switch that runs srint, intmd, into, rft or pint, with empty tables.
 func New(program string) (*Switch, error) {
 	s := &Switch{schema: map[string]*p4.Table{}, mirrors: map[uint32]uint16{}, sequence: map[uint32]uint32{}}
 	switch program {
@@ -79,10 +83,12 @@ func New(program string) (*Switch, error) {
 		s.program = &intmd{reported: map[uint16]uint64{}}
 	case "into":
 		s.program = &intmd{reported: map[uint16]uint64{}, into: true}
+	case "rft":
+		s.program = &intmd{reported: map[uint16]uint64{}, into: true, rft: newDeliveries()}
 	case "pint":
 		s.program = newPINT()
 	default:
-		return nil, fmt.Errorf("program %q: there are srint, intmd, into and pint", program)
+		return nil, fmt.Errorf("program %q: there are srint, intmd, into, rft and pint", program)
 	}
 	list := s.program.tables()
 	for i := range list {
@@ -129,8 +135,15 @@ func (s *Switch) Egress(p *Packet, measured *Pass) bool {
 	return s.program.egress(s, p, measured)
 }
 
-// Clone makes p the clone that its egress made, on its way to the queue of p.Port. It is false if there is none.
+// Clone makes p the clone that its egress made, or the report that came back from there, on its way to the queue of p.Port.
+// It is false if there is none.
 func (s *Switch) Clone(p *Packet) bool {
+	if p.returned {
+		s.returned = append(s.returned[:0], p.Head...)
+		p.begin(0, s.returned, p.Length)
+		p.meta.own = true
+		return s.program.ingress(s, p, s.returned)
+	}
 	if !p.cloned {
 		return false
 	}
@@ -145,11 +158,13 @@ func (s *Switch) Clone(p *Packet) bool {
 func (s *Switch) Process(in Frame, passes []Pass) (out []Frame, left []Pass, err error) {
 	s.passes = append(s.passes[:0], passes...)
 	p := &s.packet
+	s.arrive()
 	for more := s.Ingress(p, in.Port, in.Bytes, len(in.Bytes)); more; more = s.Clone(p) {
 		pass, err := s.next(p.Instance)
 		if err != nil {
 			return nil, nil, err
 		}
+		s.arrive()
 		if port := p.Port; s.Egress(p, &pass) {
 			out = append(out, Frame{port, bytes.Clone(p.Head)})
 		}
@@ -157,9 +172,21 @@ func (s *Switch) Process(in Frame, passes []Pass) (out []Frame, left []Pass, err
 	return out, slices.Clone(s.passes), nil
 }
 
+// arrive sets the time of a packet that comes, if its pass was measured.
+func (s *Switch) arrive() {
+	if i := s.pending(normal); i >= 0 {
+		s.Now = s.passes[i].IngressTime
+	}
+}
+
+// pending is the index of the next pass of a kind, -1 for none.
+func (s *Switch) pending(instance uint32) int {
+	return slices.IndexFunc(s.passes, func(p Pass) bool { return p.Instance == instance })
+}
+
 // next returns the next pass of a kind.
 func (s *Switch) next(instance uint32) (Pass, error) {
-	i := slices.IndexFunc(s.passes, func(p Pass) bool { return p.Instance == instance })
+	i := s.pending(instance)
 	if i < 0 {
 		return Pass{}, fmt.Errorf("instance %d: %w", instance, errPass)
 	}
