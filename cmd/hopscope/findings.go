@@ -205,7 +205,7 @@ func (r *rulesFlags) confirm(w io.Writer, done string) error {
 
 // askedFlags adds the flags of the page that has the ids of findings.
 func askedFlags(c *cobra.Command, a *asker) {
-	c.Flags().StringVar(&a.URL, "url", "http://127.0.0.1:8080", "page of the running collector, which is asked for an ID")
+	c.Flags().StringVar(&a.URL, "url", "http://127.0.0.1:8080", "page of the running collector, which is asked what is open")
 	c.Flags().StringVar(&a.TokenFile, "token-file", "", "file with the page's token, where it wants one")
 }
 
@@ -235,7 +235,9 @@ sent again.`,
 	r.flags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		alert, err := ask.Get(a.Into).Alert(c.Context(), args[0])
-		if err != nil {
+		if unchecked, ok := errors.AsType[*ask.UncheckedError](err); ok {
+			fmt.Fprintf(c.ErrOrStderr(), "%s: %s\n", printable(alert, false), printable(unchecked.Error(), false))
+		} else if err != nil {
 			return wrongFinding(err)
 		}
 		ack := notify.Acknowledgement{Alert: alert, By: r.by, Note: r.note, At: time.Now().UTC().Truncate(time.Second).Add(time.Second)}

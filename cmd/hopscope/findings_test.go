@@ -95,8 +95,22 @@ func TestFindingsChangeRules(t *testing.T) {
 	if rules, _ = notify.ReadRules(file); len(rules.Mutes) != 1 || rules.Mutes[0].Kind != "routing-loop" {
 		t.Errorf("%+v", rules)
 	}
-	if _, err := inProcess(t, "findings", "ack", "00000000000000ff", "--url", server.URL, "--file", file); exitStatus(err) != 64 {
-		t.Errorf("an id that is not there: %v", err)
+	for _, id := range []string{"00000000000000ff", "high-latency node 99"} {
+		if _, err := inProcess(t, "findings", "ack", id, "--url", server.URL, "--file", file); exitStatus(err) != 64 || !strings.Contains(err.Error(), id+" is open: these are: high-queue link 7–9, ") {
+			t.Errorf("%s, which is not open: %v", id, err)
+		}
+	}
+	must("ack", "high-latency node 7", "--url", server.URL, "--by", "eve") // by name, evidence stands for its cause, too
+	if rules, _ = notify.ReadRules(file); len(rules.Acknowledged) != 1 || rules.Acknowledged[0].Alert != "high-queue link 7–9" || rules.Acknowledged[0].By != "eve" {
+		t.Errorf("%+v", rules)
+	}
+	server.Close() // without the page a name counts as it is
+	must("ack", "drops node 3", "--url", server.URL)
+	if rules, _ = notify.ReadRules(file); len(rules.Acknowledged) != 2 || rules.Acknowledged[1].Alert != "drops node 3" {
+		t.Errorf("%+v", rules)
+	}
+	if _, err := inProcess(t, "findings", "ack", "00000000000000ff", "--url", server.URL, "--file", file); exitStatus(err) != 1 {
+		t.Errorf("an id without a page: %v", err)
 	}
 }
 

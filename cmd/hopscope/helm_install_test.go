@@ -64,6 +64,14 @@ func TestHelmRenders(t *testing.T) {
 		}
 	}
 
+	// Collectors that read interfaces of the node.
+	for capture, caps := range map[string]string{"afpacket": "add: [NET_RAW] }", "afxdp": "add: [NET_RAW, NET_ADMIN, BPF] }"} {
+		out, err := template("--set", "collector.capture="+capture)
+		if err != nil || strings.Count(out, caps) != 1 || strings.Count(out, "hostNetwork: true") != 1 || strings.Count(out, "runAsUser: 0") != 1 {
+			t.Errorf("%s: %v\n%s", capture, err, out)
+		}
+	}
+
 	// Collectors alone, without Kafka.
 	alone, err := template("--set", "fleet=false,settings.collector.kafka=null,collector.storageClassName=fast,collector.service.type=NodePort,nodeSelector.disk=ssd")
 	if err != nil {

@@ -48,6 +48,7 @@ var wrongValues = []struct{ name, old, new string }{
 	{"an unknown key", "fleet: true", "fleet: true\nfleets: 2"},
 	{"no network of devices", `devices: ["10.0.0.0/8", "fd00::/8"]`, "devices: []"},
 	{"a port beyond the last", "port: 32766", "port: 65536"},
+	{"an unknown way of capture", "capture: none", "capture: pcap"},
 	{"no image", "repository: registry.example.com/hopscope", `repository: ""`},
 	{"no secret", "secretName: hopscope", `secretName: ""`},
 }

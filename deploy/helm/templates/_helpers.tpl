@@ -23,6 +23,22 @@ tolerations: {{ toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
+{{- /* A collector that reads interfaces of the node has the capabilities for it, which the kernel gives root alone in a pod. */ -}}
+{{- define "hopscope.collector" -}}
+{{- $capture := .Values.collector.capture -}}
+{{- if eq $capture "none" -}}
+{{ include "hopscope.container" . }}
+{{- else -}}
+image: {{ include "hopscope.image" . }}
+securityContext:
+  runAsNonRoot: false
+  runAsUser: 0
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: { drop: [ALL], add: [{{ ternary "NET_RAW, NET_ADMIN, BPF" "NET_RAW" (eq $capture "afxdp") }}] }
+{{- end }}
+{{- end }}
+
 {{- define "hopscope.container" -}}
 image: {{ include "hopscope.image" . }}
 securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: [ALL] } }

@@ -52,30 +52,72 @@ func (get Get) WriteDialects(ctx context.Context, w io.Writer) {
 var findingID = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
 // Alert returns the name of the alert that id names: that of a finding's cause, or of the finding. The id is that of an open
-// finding, for which the page is asked, or already the name of an alert.
+// finding, or the name of its alert. If the page does not answer, a name is returned with an [UncheckedError].
 func (get Get) Alert(ctx context.Context, id string) (string, error) {
-	if !findingID.MatchString(id) {
-		return AlertOf(nil, id)
-	}
-	open, _, err := get.finding(ctx, id)
-	if err != nil {
+	if err := CheckID(id); err != nil {
 		return "", err
 	}
-	return AlertOf(open, id)
+	var got struct{ Open []Finding }
+	err := get(ctx, "/api/findings", &got)
+	if err == nil {
+		return AlertOf(got.Open, id)
+	}
+	if findingID.MatchString(id) {
+		return "", err
+	}
+	f, _ := parseAlert(id) // CheckID has read it
+	return notify.Key(&f), &UncheckedError{err}
 }
+
+// UncheckedError is why it is not known whether an alert is of an open finding.
+type UncheckedError struct{ Err error }
+
+func (e *UncheckedError) Error() string { return "whether it is open is not known: " + e.Err.Error() }
+
+// Unwrap returns why the page did not answer.
+func (e *UncheckedError) Unwrap() error { return e.Err }
 
 // AlertOf is [Get.Alert] among the open findings in a list.
 func AlertOf(open []Finding, id string) (string, error) {
-	if !findingID.MatchString(id) {
-		f, err := parseAlert(id)
-		return notify.Key(&f), err
+	if err := CheckID(id); err != nil {
+		return "", err
 	}
-	i := slices.IndexFunc(open, func(x Finding) bool { return x.ID == id })
-	if i < 0 {
-		return "", wrong("no finding %s is open", id)
+	name := id
+	if f, err := parseAlert(id); err == nil {
+		name = notify.Key(&f)
 	}
-	x, err := open[leads(open)[i]].Finding()
-	return notify.Key(&x), err
+	lead := leads(open)
+	var alerts []string
+	for i := range open {
+		own, err := open[i].Finding()
+		if err != nil {
+			return "", err
+		}
+		x, err := open[lead[i]].Finding()
+		if err != nil {
+			return "", err
+		}
+		if alert := notify.Key(&x); open[i].ID == id || notify.Key(&own) == name {
+			return alert, nil
+		} else if !slices.Contains(alerts, alert) {
+			alerts = append(alerts, alert)
+		}
+	}
+	return "", wrong("no finding %s is open: %s", name, openNow(alerts))
+}
+
+// mostOpen is the number of open alerts that an error names.
+const mostOpen = 20
+
+// openNow lists open alerts, for an error.
+func openNow(alerts []string) string {
+	switch n := len(alerts); {
+	case n == 0:
+		return "none is"
+	case n > mostOpen:
+		return fmt.Sprintf("these are, and %d more: %s", n-mostOpen, strings.Join(alerts[:mostOpen], ", "))
+	}
+	return "these are: " + strings.Join(alerts, ", ")
 }
 
 // CheckID refuses what is neither the id of a finding nor the name of an alert.
