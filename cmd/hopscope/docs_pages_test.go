@@ -14,19 +14,18 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// settingsTables explains the tables of a page of settings.
-const settingsTables = "A default is in `code`, and\nbefore a range or the choices; a key without one is empty by default. `make docs` writes this page."
+// settingsLists explains the lists of a page of settings.
+const settingsLists = "Parentheses have the default\nof a key in `code`, and its range or choices; a key without a default is empty. `make docs` writes this page."
 
 // writeSettingsPage writes docs/configuration.md.
 func writeSettingsPage(w io.Writer) error {
 	fmt.Fprint(w, `# Settings
 
 One YAML file for `+"`hopscope collect --config FILE`"+`. Unknown keys are refused. `+"`hopscope config print`"+` writes a complete file, and
-`+"`hopscope config check FILE`"+` names all its problems at once. `+settingsTables+`
+`+"`hopscope config check FILE`"+` names all its problems at once. `+settingsLists+`
 
-- Durations are written as `+"`10s`"+` or `+"`1m30s`"+`.
-- Secrets are in files named by keys with the suffix `+"`_file`"+`; white space around a secret is ignored.
-- [Queue](#queue), [Spool](#spool) and [TLS](#tls) describe keys that several stores and receivers have.
+Durations are written as `+"`10s`"+` or `+"`1m30s`"+`. Secrets are in files named by keys with the suffix `+"`_file`"+`; white space around a secret is ignored.
+[Queue](#queue), [Spool](#spool) and [TLS](#tls) describe keys that several stores and receivers have.
 
 `)
 	cfg := defaultConfig()
@@ -40,8 +39,6 @@ func writeMetricsPage(w io.Writer) error {
 Metrics of the collector itself at `+"`/metrics`"+` on the page's port, beside the usual `+"`go_`"+` and `+"`process_`"+` metrics.
 Measurements of the network are [series](series.md). Names in `+"`_total`"+` are counters, others gauges unless they say so; braces have the labels. `+"`make docs`"+` writes this page.
 
-| metric | meaning |
-| --- | --- |
 `)
 	cfg := defaultConfig()
 	ofCollector := slices.Concat(collector.Metrics(&cfg), fleetMetrics, historyMetrics)
@@ -65,7 +62,7 @@ Metrics of [hopscope consume](fleet.md). A fleet has a partition for each slice,
 		}
 		return known
 	})
-	fmt.Fprintf(w, "Those of a collector are also %s.\n\n| metric | meaning |\n| --- | --- |\n", strings.Join(same, ", "))
+	fmt.Fprintf(w, "Those of a collector are also %s.\n\n", strings.Join(same, ", "))
 	if err := writeMetrics(w, list); err != nil {
 		return err
 	}
@@ -74,8 +71,6 @@ Metrics of [hopscope consume](fleet.md). A fleet has a partition for each slice,
 
 Metrics of [hopscope console](fleet.md#the-page).
 
-| metric | meaning |
-| --- | --- |
 `)
 	if err := writeMetrics(w, console.Metrics); err != nil {
 		return err
@@ -85,8 +80,6 @@ Metrics of [hopscope console](fleet.md#the-page).
 
 Use of the page of a collector, a consumer or a console ([access](access.md)).
 
-| metric | meaning |
-| --- | --- |
 `)
 	for _, m := range pageMetrics {
 		writeMetric(w, m.Name, m.Kind.String(), m.Labels, m.Help)
@@ -96,8 +89,6 @@ Use of the page of a collector, a consumer or a console ([access](access.md)).
 
 Metrics of [hopscope agent](agent.md) at `+"`/metrics` of `status.listen`"+`.
 
-| metric | meaning |
-| --- | --- |
 `)
 	for _, m := range agent.Metrics() {
 		writeMetric(w, m.Name, m.Kind, m.Labels, m.Help)
@@ -107,8 +98,6 @@ Metrics of [hopscope agent](agent.md) at `+"`/metrics` of `status.listen`"+`.
 
 Metrics of [hopscope control](loop.md) at `+"`/metrics` of `admin.listen`"+`.
 
-| metric | meaning |
-| --- | --- |
 `)
 	return writeMetrics(w, allControlMetrics())
 }
@@ -118,7 +107,7 @@ func writeControlSettingsPage(w io.Writer) error {
 	fmt.Fprint(w, `# Settings of a control of probes
 
 One YAML file for `+"`hopscope control --config FILE`"+` ([the loop](loop.md)). Unknown keys are refused. `+"`hopscope control config`"+` writes a
-complete file, and `+"`hopscope control --config FILE --check`"+` names all its problems at once. `+settingsTables+`
+complete file, and `+"`hopscope control --config FILE --check`"+` names all its problems at once. `+settingsLists+`
 
 `)
 	cfg := defaultControlConfig()
@@ -137,7 +126,7 @@ func writeAgentSettingsPage(w io.Writer) error {
 	fmt.Fprint(w, `# Settings of an agent
 
 One YAML file for `+"`hopscope agent --config FILE`"+` ([probe agents](agent.md)). Flags override the file; unknown keys are refused.
-`+"`hopscope agent config`"+` writes a complete file, and `+"`hopscope agent --config FILE --check`"+` names all its problems at once. `+settingsTables+`
+`+"`hopscope agent config`"+` writes a complete file, and `+"`hopscope agent --config FILE --check`"+` names all its problems at once. `+settingsLists+`
 
 `)
 	cfg := defaultAgentConfig()
@@ -151,7 +140,7 @@ func writeAgentSettings(w io.Writer) error {
 	return settings.Print(w, &cfg)
 }
 
-// writeMetrics writes the rows of a table of metrics.
+// writeMetrics writes a list of metrics.
 func writeMetrics(w io.Writer, list []collector.Metric) error {
 	for _, m := range list {
 		writeMetric(w, m.Name, m.Kind.String(), m.Labels, m.Help)
@@ -166,7 +155,7 @@ func writeMetric(w io.Writer, name, kind string, labels []string, help string) {
 	if kind != "gauge" && (kind != "counter" || !strings.HasSuffix(strings.Split(name, "`")[0], "_total")) {
 		name += "` `" + kind
 	}
-	fmt.Fprintf(w, "| `%s` | %s |\n", name, help)
+	fmt.Fprintf(w, "- `%s`: %s\n", name, help)
 }
 
 // writeSeriesPage writes docs/series.md.
@@ -196,14 +185,14 @@ Points beyond are merged into one with `+"`other`"+` in these tags, and counted 
 	}
 	keepCommon(tags)
 	keepCommon(fields)
-	fmt.Fprint(w, "\n## Common tags and fields\n\n| tag | meaning |\n| --- | --- |\n")
+	fmt.Fprint(w, "\n## Common tags and fields\n\nTags:\n\n")
 	writeCommon(w, tags, func(s *sink.Series) (rows []string) {
 		for _, t := range s.Tags {
 			rows = append(rows, tagRow(&t))
 		}
 		return rows
 	})
-	fmt.Fprint(w, "\n"+fieldHead)
+	fmt.Fprint(w, "\nFields:\n\n")
 	writeCommon(w, fields, func(s *sink.Series) (rows []string) {
 		for _, f := range s.Fields {
 			rows = append(rows, fieldRow(&f))
@@ -230,16 +219,14 @@ Points beyond are merged into one with `+"`other`"+` in these tags, and counted 
 		}
 		fmt.Fprintf(w, "\n## `%s`\n\n%s\n\n[Common](#common-tags-and-fields): %s.\n", s.Measurement, s.Doc, strings.TrimSuffix(common[0]+"; "+strings.Join(common[1:], ", "), "; "))
 		if len(ownTags) > 0 {
-			fmt.Fprint(w, "\n| tag | meaning |\n| --- | --- |\n"+strings.Join(ownTags, ""))
+			fmt.Fprint(w, "\nTags:\n\n"+strings.Join(ownTags, ""))
 		}
 		if len(ownFields) > 0 {
-			fmt.Fprint(w, "\n"+fieldHead+strings.Join(ownFields, ""))
+			fmt.Fprint(w, "\nFields:\n\n"+strings.Join(ownFields, ""))
 		}
 	}
 	return nil
 }
-
-const fieldHead = "| field | type | meaning |\n| --- | --- | --- |\n"
 
 // keepCommon removes the rows of one series alone, and those whose key has several meanings that series share.
 func keepCommon(times map[string]int) {
@@ -269,10 +256,10 @@ func writeCommon(w io.Writer, times map[string]int, rows func(*sink.Series) []st
 	}
 }
 
-func tagRow(t *sink.TagSpec) string { return fmt.Sprintf("| `%s` | %s |\n", t.Key, t.Doc) }
+func tagRow(t *sink.TagSpec) string { return fmt.Sprintf("- `%s`: %s\n", t.Key, t.Doc) }
 
 func fieldRow(f *sink.FieldSpec) string {
-	return fmt.Sprintf("| `%s` | %s | %s |\n", f.Key, strings.TrimSpace(fmt.Sprint(f.Kind)+" "+f.Unit), f.Doc)
+	return fmt.Sprintf("- `%s` (%s): %s\n", f.Key, strings.TrimSpace(fmt.Sprint(f.Kind)+" "+f.Unit), f.Doc)
 }
 
 // writeExampleSettings writes deploy/hopscope.yaml: the defaults, to be edited.

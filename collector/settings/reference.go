@@ -47,8 +47,8 @@ func brackets(t reflect.Type) string {
 	return ""
 }
 
-// Reference writes a Markdown table of every key with its default and range. What several sections hold, by the tag "shared" with
-// a title, has one table below that title, to which these sections link.
+// Reference writes a Markdown list of every key with its default and range. What several sections hold, by the tag "shared" with
+// a title, has one list below that title, to which these sections link. Lists can be read in a terminal and on a narrow page.
 func Reference(w io.Writer, of any) error {
 	r := referrer{shared: map[string]*shared{}}
 	v := reflect.ValueOf(of).Elem()
@@ -107,16 +107,17 @@ func (r *referrer) collect(v reflect.Value, path string) {
 	}
 }
 
-const referenceHead = "| key | default; allowed | meaning |\n| --- | --- | --- |\n"
-
 func (r *referrer) row(key, values, meaning string) {
-	fmt.Fprintf(&r.b, "| `%s` | %s | %s |\n", key, values, strings.ReplaceAll(meaning, "|", "\\|"))
+	if values != "" {
+		values = " (" + values + ")"
+	}
+	fmt.Fprintf(&r.b, "- `%s`%s: %s\n", key, values, meaning)
 }
 
 // writeShared writes the section of a shared part.
 func (r *referrer) writeShared(title string) {
 	s := r.shared[title]
-	fmt.Fprintf(&r.b, "## %s\n\n%s\n\n%s", title, strings.TrimSpace(s.doc+" Keys of "+strings.Join(s.holders, ", ")+"."), referenceHead)
+	fmt.Fprintf(&r.b, "## %s\n\n%s\n\n", title, strings.TrimSpace(s.doc+" Keys of "+strings.Join(s.holders, ", ")+"."))
 	for _, f := range fieldsOf(s.v.Type()) {
 		values := valuesCell(s.v.FieldByIndex(f.Index), f.StructField)
 		if s.differs[f.key] {
@@ -147,10 +148,7 @@ func (r *referrer) write(v reflect.Value, path string) {
 			nested = append(nested, f)
 			continue
 		}
-		if !begun {
-			r.b.WriteString(referenceHead)
-			begun = true
-		}
+		begun = true
 		title := sharedAround(v, &f)
 		if part != "" {
 			text := r.link(part, v.FieldByIndex(f.Index))

@@ -154,15 +154,15 @@ func TestReference(t *testing.T) {
 	if err := Reference(&b, &o); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"| `window` | `10s`; 100ms..1h | Length of a window. |", "## `list[]`", "| `profile` | auto, geant | Profile. |",
-		"| `ports` | `32766`; list of 1..65535 | Ports. |"} {
+	for _, want := range []string{"- `window` (`10s`; 100ms..1h): Length of a window.\n", "## `list[]`", "- `profile` (auto, geant): Profile.\n",
+		"- `ports` (`32766`; list of 1..65535): Ports.\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
 	}
 }
 
-// TestReferenceShared holds that a part that two sections hold has one table, and each section its own defaults and meanings.
+// TestReferenceShared holds that a part that two sections hold has one list, and each section its own defaults and meanings.
 func TestReferenceShared(t *testing.T) {
 	type security struct {
 		Key string `yaml:"key" doc:"Its key."`
@@ -179,10 +179,10 @@ func TestReferenceShared(t *testing.T) {
 	if err := Reference(&b, &o); err != nil {
 		t.Fatal(err)
 	}
-	const want = "## `a`\n\n" + referenceHead + "| `key` |  | [Security](#security). |\n| `room` |  | [Room](#room), `prefix` is `x`. |\n\n" +
-		"## `b`\n\n" + referenceHead + "| `key` |  | [Security](#security). |\n| `room` |  | [Room](#room), `prefix` is `z`. |\n\n" +
-		"## Security\n\nKeys of `a`, `b`.\n\n" + referenceHead + "| `key` |  | Its key. |\n\n" +
-		"## Room\n\nIts room. Keys of `a.room`, `b.room`.\n\n" + referenceHead + "| `prefix` | by section | Source prefix. |\n| `profile` | `auto`; auto, geant | Profile. |\n\n"
+	const want = "## `a`\n\n" + "- `key`: [Security](#security).\n- `room`: [Room](#room), `prefix` is `x`.\n\n" +
+		"## `b`\n\n" + "- `key`: [Security](#security).\n- `room`: [Room](#room), `prefix` is `z`.\n\n" +
+		"## Security\n\nKeys of `a`, `b`.\n\n" + "- `key`: Its key.\n\n" +
+		"## Room\n\nIts room. Keys of `a.room`, `b.room`.\n\n" + "- `prefix` (by section): Source prefix.\n- `profile` (`auto`; auto, geant): Profile.\n\n"
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &b, want)
 	}
