@@ -90,6 +90,15 @@ func forwardDefaults() []p4.Entry {
 
 // forward sets the port of a packet and its new addresses, or returns why it has none.
 func (s *Switch) forward(p *Packet) (reason uint8) {
+	r, reason := s.hop(p)
+	if reason != 0 {
+		return reason
+	}
+	return p.sendBy(r)
+}
+
+// hop counts the time to live down and returns the row of a packet's route.
+func (s *Switch) hop(p *Packet) (r *p4.Row, reason uint8) {
 	table, ttl, dst := s.forwarding4, 8, 16
 	h, end := []byte(p.v4), 20
 	if p.v4 == nil {
@@ -97,10 +106,14 @@ func (s *Switch) forward(p *Packet) (reason uint8) {
 		h, end = p.v6, 40
 	}
 	if h[ttl] <= 1 {
-		return reasonTTL
+		return nil, reasonTTL
 	}
 	h[ttl]--
-	r := table.Find(h[dst:end])
+	return table.Find(h[dst:end]), 0
+}
+
+// sendBy applies the row of a next hop.
+func (p *Packet) sendBy(r *p4.Row) (reason uint8) {
 	if r.Action != "forward" {
 		return noRoute
 	}

@@ -3,8 +3,10 @@ package program
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"math"
 	"math/bits"
 
+	"github.com/hopscope/hopscope/decode"
 	headers "github.com/hopscope/hopscope/decode/packet"
 )
 
@@ -113,11 +115,14 @@ func (p *Packet) l4() []byte {
 	return nil
 }
 
-// nanoseconds turns the switch's microseconds into nanoseconds.
-func nanoseconds(us uint64) uint64 { return us & (1<<48 - 1) * 1000 }
+// nanoseconds turns a time of the switch into nanoseconds.
+func (s *Switch) nanoseconds(t uint64) uint64 { return t & s.wrap * s.tick }
 
 // elapsed is a difference of two of its times.
-func elapsed(from, to uint64) uint64 { return nanoseconds(to - from) }
+func (s *Switch) elapsed(from, to uint64) uint64 { return s.nanoseconds(to - from) }
+
+// microseconds turns a time of the switch into that of a label.
+func (s *Switch) microseconds(t uint64) uint64 { return t * s.tick / 1000 }
 
 // longestBlock is the length of a node's values for all bits of FANT.
 const longestBlock = 88
@@ -160,14 +165,22 @@ func (h *hop) block(b []byte, bitmap uint16, reserved, fant bool) (_ []byte, com
 	if bit(6) {
 		b = be.AppendUint32(be.AppendUint32(b, h.logicalIn), h.logicalOut)
 	}
+	shown := h.shown
+	if shown == nil {
+		shown = &hidden
+	}
 	if bit(7) {
-		ones(1)
+		b = be.AppendUint32(b, shown.Utilization)
 	}
 	if bit(8) {
-		ones(1)
+		b = be.AppendUint32(b, shown.Buffer)
 	}
 	if !reserved {
 		return b, false
+	}
+	if fant && shown.Counts != nil {
+		b = headers.AppendCounted(b, headers.INT2FANT, bitmap&reservedBits, &decode.Hop{}, shown.Counts)
+		bitmap &^= reservedBits
 	}
 	for n := 9; n < 15; n++ {
 		switch {
@@ -192,13 +205,20 @@ type hop struct {
 	occupancy               uint32 // packets
 	ingressTime, egressTime uint64 // ns
 	logicalIn, logicalOut   uint32
+	shown                   *Shown
 }
 
+// hidden stands for what is not shown.
+var hidden = Shown{Utilization: math.MaxUint32, Buffer: math.MaxUint32}
+
+// reservedBits are those that INT 2.1 does not define.
+const reservedBits = 0x007e
+
 // newHop is the hop that all programs make of the switch's measurements.
-func newHop(node uint32, clock uint64, in, out uint16, arrived, left uint64, depth uint32) hop {
+func (s *Switch) newHop(node uint32, clock uint64, in, out uint16, arrived, left uint64, depth uint32) hop {
 	return hop{
-		node: node, ingress: in, egress: out, latency: uint32(elapsed(arrived, left)), occupancy: depth,
-		ingressTime: clock + nanoseconds(arrived), egressTime: clock + nanoseconds(left),
+		node: node, ingress: in, egress: out, latency: uint32(s.elapsed(arrived, left)), occupancy: depth,
+		ingressTime: clock + s.nanoseconds(arrived), egressTime: clock + s.nanoseconds(left),
 		logicalIn: node<<16 | uint32(in), logicalOut: node<<16 | uint32(out),
 	}
 }

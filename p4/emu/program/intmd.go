@@ -49,6 +49,7 @@ const (
 	ofSink = 1 + iota
 	ofDrop
 	ofQueue
+	ofDigest
 )
 
 // hasINT reports whether all of INT was read.
@@ -79,9 +80,13 @@ func (p *Packet) setDSCP(v uint8) {
 
 // parseINT reads what intmd.p4 reads.
 func (p *Packet) parseINT() {
-	if !p.parseIP(p.parseLink()) {
-		return
+	if p.parseIP(p.parseLink()) {
+		p.parseL4(false, true)
 	}
+}
+
+// parseL4 reads TCP or UDP, and a route of INT-path behind it, or INT, where the program looks for these.
+func (p *Packet) parseL4(paths, withINT bool) {
 	dscp := uint8(0)
 	if p.v4 != nil {
 		dscp = p.v4.dscp()
@@ -90,13 +95,13 @@ func (p *Packet) parseINT() {
 	}
 	switch p.proto {
 	case protoUDP:
-		p.parseUDP(dscp)
+		p.parseUDP(dscp, paths, withINT)
 	case protoTCP:
 		if p.tcp = p.read(20); p.failed {
 			return
 		}
 		p.srcPort, p.dstPort = get(p.tcp, 0), get(p.tcp, 2)
-		if dscp != markDSCP {
+		if dscp != markDSCP || !withINT {
 			return
 		}
 		if p.shim = p.read(4); !p.failed && p.verify(p.shim.npt() == 0 && p.l4Len >= 24+uint16(p.shim[1])<<2) {
@@ -153,16 +158,20 @@ func (p *Packet) parse4() bool {
 	return get(p.v4, 6)&0x3fff == 0
 }
 
-func (p *Packet) parseUDP(dscp uint8) {
+func (p *Packet) parseUDP(dscp uint8, paths, withINT bool) {
 	if p.udp = p.read(8); p.failed {
 		return
 	}
 	p.srcPort, p.dstPort = get(p.udp, 0), get(p.udp, 2)
 	npt := uint8(0)
 	switch {
-	case p.dstPort == markPort:
+	case withINT && p.dstPort == markPort:
 		npt = 1
-	case dscp != markDSCP:
+	case withINT && dscp == markDSCP:
+	case paths && p.dstPort == pathPort && p.v4 != nil && p.options == nil:
+		p.parsePath()
+		return
+	default:
 		return
 	}
 	length := get(p.udp, 4)
@@ -205,22 +214,26 @@ func (c *intmd) ingress(s *Switch, p *Packet, head []byte) bool {
 	if c.decide(s, p) {
 		return p.Port != dropPort
 	}
-	m := &p.meta
-	r := c.drops.At(uint64(m.reason))
-	if m.reason == 0 || r.Action != "report_drop" {
+	if p.meta.reason == 0 || !c.reportDrop(s, p) {
 		return false
 	}
-	to, ok := s.mirrors[uint32(r.Arg(0))]
-	if !ok {
-		return false
-	}
-	clone := *m
-	clone.about, clone.collector, clone.asked, clone.egress, clone.size = ofDrop, uint8(r.Arg(1)), 0x4801, 0x1ff, uint16(p.length)
-	p.begin(p.in, head, p.length)
+	p.restart(head)
 	p.parseINT()
 	p.payload = p.rest
-	p.Instance, p.Port, p.meta = ingressClone, to, clone
 	return true
+}
+
+// reportDrop makes p its clone for the report of a dropped packet, if there is one.
+func (c *intmd) reportDrop(s *Switch, p *Packet) bool {
+	m := &p.meta
+	r := c.drops.At(uint64(m.reason))
+	if r.Action != "report_drop" {
+		return false
+	}
+	m.about, m.collector, m.asked, m.egress, m.size = ofDrop, uint8(r.Arg(1)), 0x4801, 0x1ff, uint16(p.length)
+	to, ok := s.mirrors[uint32(r.Arg(0))]
+	p.Instance, p.Port = ingressClone, to
+	return ok
 }
 
 // decide is the ingress up to the port of a packet. It is false for a packet that is dropped, for a reason or without one.
@@ -242,14 +255,19 @@ func (c *intmd) decide(s *Switch, p *Packet) bool {
 		return false
 	}
 	if edge && p.shim == nil && (p.udp != nil || p.tcp != nil) {
-		if r := c.watch.Find(p.key()); r.Action == "track" && p.lot() <= uint32(r.Arg(0)) {
-			m.inserts = true
-			m.source = instructions{uint16(r.Arg(1)), uint16(r.Arg(2)), uint8(r.Arg(3)), r.Arg(4) == 1}
-		}
+		c.mark(p)
 	}
 	if c.rft != nil && !edge && p.v4 != nil && p.udp != nil && p.shim == nil && c.rft.deliver(s, p) {
 		return true
 	}
 	m.reason = s.forward(p)
 	return m.reason == 0
+}
+
+// mark is the source's choice of packets that INT goes into.
+func (c *intmd) mark(p *Packet) {
+	if r := c.watch.Find(p.key()); r.Action == "track" && p.lot() <= uint32(r.Arg(0)) {
+		p.meta.inserts = true
+		p.meta.source = instructions{uint16(r.Arg(1)), uint16(r.Arg(2)), uint8(r.Arg(3)), r.Arg(4) == 1}
+	}
 }

@@ -11,7 +11,10 @@ type leaving struct {
 	drop  bool
 	probe bool
 
+	// Of the port: the largest IP packet, whether the switch is the sink node, and the session of its reports.
 	room           uint16
+	sink           bool
+	session        uint32
 	removed, added uint64 // sums of words that leave the packet, and of those that come
 	grown          uint16
 	hadINT         bool
@@ -30,7 +33,7 @@ func words16(b []byte) (s uint64) {
 // hopOf is the node's report about the packet.
 func (s *Switch) hopOf(m *metadata) hop {
 	d := s.device.Find(nil)
-	return newHop(uint32(d.Arg(0)), d.Arg(1), m.ingress, m.egress, m.arrived, m.left, m.depth)
+	return s.newHop(uint32(d.Arg(0)), d.Arg(1), m.ingress, m.egress, m.arrived, m.left, m.depth)
 }
 
 func (c *intmd) egress(s *Switch, p *Packet, pass *Pass) bool {
@@ -42,6 +45,11 @@ func (c *intmd) egress(s *Switch, p *Packet, pass *Pass) bool {
 	}
 	p.meta.arrived = pass.IngressTime
 	e := leaving{intmd: c, s: s, p: p, m: &p.meta}
+	to := c.egressPort.At(uint64(p.Port))
+	if e.room = uint16(to.Arg(0)); to.Action == "to_host" {
+		e.sink, e.session, e.m.collector = true, uint32(to.Arg(1)), uint8(to.Arg(2))
+	}
+	e.m.size = uint16(pass.PacketLength)
 	e.run(pass)
 	p.deparse(0)
 	return !e.drop
@@ -50,13 +58,7 @@ func (c *intmd) egress(s *Switch, p *Packet, pass *Pass) bool {
 func (e *leaving) run(pass *Pass) {
 	p, m := e.p, e.m
 	m.egress, m.depth, m.left = p.Port, pass.EnqueueDepth, pass.EgressTime
-	e.probe = p.isProbe() // as it came
-	to := e.egressPort.At(uint64(p.Port))
-	e.room = uint16(to.Arg(0))
-	sink, session := to.Action == "to_host", uint32(0)
-	if sink {
-		session, m.collector = uint32(to.Arg(1)), uint8(to.Arg(2))
-	}
+	e.probe = p.followed || p.isProbe() // as it came
 	ipLen := p.ipLen()
 	if e.hadINT = p.hasINT(); e.hadINT {
 		e.removed = p.sumINT()
@@ -67,24 +69,27 @@ func (e *leaving) run(pass *Pass) {
 			m.inserts, m.source = true, instructions{bitmap: uint16(r.Arg(0)), domain: p4.AssignedDomain, hops: 255}
 		}
 		if e.mine && r.Action == p4.ExtractAction {
-			sink, session, m.collector = true, uint32(r.Arg(1)), uint8(r.Arg(2))
+			e.sink, e.session, m.collector = true, uint32(r.Arg(1)), uint8(r.Arg(2))
 		}
 	}
 	if m.inserts && ipLen+16 <= e.room {
 		e.insert(&m.source)
 	}
-	if p.hasINT() && (!sink || !e.hadINT) {
-		e.push(ipLen, sink)
+	if p.hasINT() && (!e.sink || !e.hadINT) {
+		e.push(ipLen, pass.Shown)
 	}
-	m.size = uint16(pass.PacketLength) + e.grown
+	m.size += e.grown
 	q := e.queues.At(uint64(p.Port))
 	m.congested = q.Action == "watch_queue" && uint64(m.depth) >= q.Arg(0)
 	switch {
-	case p.hasINT() && sink:
-		if m.about = ofSink; e.mine || !e.orchestrated(p) {
+	case p.hasINT() && e.sink:
+		if e.session != 0 {
+			m.about = ofSink
+		}
+		if e.mine || !e.orchestrated(p) {
 			m.asked = get(p.head, 4) & 0x7f80
 		}
-		p.cloned, p.session = session != 0, session
+		p.cloned, p.session = e.session != 0, e.session
 		e.removeINT()
 	case m.congested && !e.probe && e.due(p.Port, m.left, q.Arg(1)):
 		m.about, m.collector, m.asked = ofQueue, uint8(q.Arg(3)), uint16(q.Arg(4))&0x7f80
@@ -103,7 +108,7 @@ func (e *leaving) run(pass *Pass) {
 // another kind has none, nor one whose INT was not read whole.
 func (e *leaving) assignment() *p4.Row {
 	p := e.p
-	if p.udp == nil && p.tcp == nil || p.shim != nil && !e.orchestrated(p) {
+	if p.followed || p.udp == nil && p.tcp == nil || p.shim != nil && !e.orchestrated(p) {
 		return nil
 	}
 	p.key()
@@ -155,8 +160,9 @@ func (e *leaving) insert(track *instructions) {
 }
 
 // push adds the node's block, or records why not.
-func (e *leaving) push(ipLen uint16, sink bool) {
+func (e *leaving) push(ipLen uint16, shown *Shown) {
 	p, h := e.p, e.s.hopOf(e.m)
+	h.shown = shown
 	domain := get(p.head, 6)
 	block, complement := h.block(p.put(longestBlock)[:0], get(p.head, 4), true, domain == fantID)
 	words := uint8(len(block) / 4 & 31)
@@ -165,7 +171,7 @@ func (e *leaving) push(ipLen uint16, sink bool) {
 	}
 	bytes := uint16(words) << 2
 	switch {
-	case sink: // the report's header has it
+	case e.sink: // the report's header has it
 	case words == 0 || words != p.head.words() || domain != 0 && domain != fantID && !(e.mine && e.orchestrated(p)): // no sink node could divide the stack
 	case p.head[3] == 0:
 		p.head[0] |= exceeded
@@ -256,6 +262,7 @@ func (c *intmd) clone(s *Switch, p *Packet) bool {
 	if p.Instance == egressClone {
 		p.l4Len = 0 // not preserved
 	}
+	p.removeDigest()
 	p.settle(gone, come, grown, false)
 	r := report{bitmap: m.asked, node: h.node, hardware: m.hardware, receiver: m.collector, size: m.size}
 	if m.congested {

@@ -22,21 +22,22 @@ type Packet struct {
 	bad4   bool   // it failed for the IPv4 header
 
 	// Headers in the order of the wire; nil is one that is not valid.
+	packetIn              []byte // to the controller
 	eth                   ethernet
-	route, entry, entries []byte
-	type2, labels, label  []byte
 	vlan                  []byte
 	pint                  digest
+	route, entry, entries []byte
+	type2, labels, label  []byte
 	v4                    ip4
 	options               []byte
 	v6                    ip6
 	udp                   udp
 	tcp                   tcp
-	path, pathLabel       []byte
 	shim                  shim
 	head                  intHead
 	block                 []byte // of this node
 	stack                 []byte
+	path, pathLabel       []byte
 	payload               []byte
 
 	l4Len            uint16
@@ -45,6 +46,10 @@ type Packet struct {
 	srcPort, dstPort uint16
 	flow             [flowBytes + 2]byte // the key of tables of flows, and a port
 	keyed            bool                // flow is set
+
+	form     uint8 // what it looks like: a probe, or a packet with a digest
+	followed bool  // it is a probe
+	plain    bool  // it leaves as it came
 
 	cloned   bool   // a clone follows
 	session  uint32 // of the clone
@@ -60,7 +65,7 @@ type Packet struct {
 type metadata struct {
 	collector, hardware uint8
 	size                uint16 // of the packet, as reports state it
-	inserts             bool   // the source puts its header in
+	inserts             bool   // the source puts INT in
 
 	// INT
 	about, reason   uint8 // what a clone is about
@@ -73,15 +78,23 @@ type metadata struct {
 	own             bool // the packet is a report of this switch, which came back
 
 	// PINT
+	carries bool // it gets a digest
 	epoch   uint8
 	id      uint32
 	written digest // as a report has it
 	wide    bool
 	rewrite uint8
+
+	// The digest's report, which follows one of INT; session 0 for none.
+	digestSession   uint32
+	digestCollector uint8
 }
 
+// Grew reports whether the switch has put a block of INT or a label into a packet.
+func (p *Packet) Grew() bool { return p.block != nil || p.label != nil || p.pathLabel != nil }
+
 // madeRoom is enough for all headers that a switch puts into a packet.
-const madeRoom = 256
+const madeRoom = 512
 
 // begin takes a frame that comes by a port.
 func (p *Packet) begin(port uint16, head []byte, length int) {
@@ -91,6 +104,17 @@ func (p *Packet) begin(port uint16, head []byte, length int) {
 	}
 	*p = Packet{in: port, length: length, frame: append(p.frame[:0], head...), made: made[:0], Head: p.Head[:0]}
 	p.rest = p.frame
+}
+
+// restart makes p a clone of its ingress: the frame that came, to be parsed again, with what the program preserves.
+func (p *Packet) restart(head []byte) {
+	instance, port, m := p.Instance, p.Port, p.meta
+	p.begin(p.in, head, p.length)
+	p.Instance, p.Port = instance, port
+	p.meta = metadata{
+		collector: m.collector, hardware: m.hardware, size: m.size, about: m.about, reason: m.reason, congested: m.congested, asked: m.asked,
+		ingress: m.ingress, egress: m.egress, depth: m.depth, arrived: m.arrived, left: m.left,
+	}
 }
 
 // read returns the next n bytes. They are nil if they are not there, and nothing more is read then.
@@ -121,14 +145,17 @@ func (p *Packet) put(n int) []byte {
 
 // deparse writes the frame behind the front of a report, or behind nothing. It is cut at limit, if that is above 0.
 func (p *Packet) deparse(limit int) {
-	if p.v4 != nil {
+	if p.v4 != nil && !p.plain {
 		put(p.v4, 10, csum16(p.v4, p.options))
 	}
-	b := append(append(append(append(p.Head, p.eth...), p.route...), p.entry...), p.entries...)
-	b = append(append(append(append(append(b, p.type2...), p.labels...), p.label...), p.vlan...), p.pint...)
+	b := append(append(append(append(p.Head, p.packetIn...), p.eth...), p.vlan...), p.pint...)
+	if p.type2 != nil || p.labels != nil || p.route != nil { // of few packets
+		b = append(append(append(append(b, p.route...), p.entry...), p.entries...), p.type2...)
+		b = append(append(b, p.labels...), p.label...)
+	}
 	b = append(append(append(append(append(b, p.v4...), p.options...), p.v6...), p.udp...), p.tcp...)
-	b = append(append(append(append(append(b, p.path...), p.pathLabel...), p.shim...), p.head...), p.block...)
-	b = append(append(b, p.stack...), p.payload...)
+	b = append(append(append(append(b, p.shim...), p.head...), p.block...), p.stack...)
+	b = append(append(append(b, p.path...), p.pathLabel...), p.payload...)
 	p.Head, p.Length = b, len(b)+p.length-len(p.frame)
 	if limit > 0 && p.Length > limit {
 		p.Length = limit

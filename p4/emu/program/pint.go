@@ -15,6 +15,8 @@ type digests struct {
 	// By port: packets whose IPv4 identification is that of the one before, and packets whose digest was kept back.
 	stuckIDs, incomplete map[uint16]uint64
 
+	carry string // the action of watch
+
 	ingressPort, watch, egressPort, plan, set, replace *p4.Rows
 	path                                               [2]pathTables
 	latency, utilization                               codeTables
@@ -36,7 +38,7 @@ type lineState struct {
 }
 
 func newPINT() *digests {
-	return &digests{lastID: map[uint32]uint32{}, looped: map[uint16]uint64{}, states: map[uint16]*lineState{}, stuckIDs: map[uint16]uint64{}, incomplete: map[uint16]uint64{}}
+	return &digests{carry: "carry", lastID: map[uint32]uint32{}, looped: map[uint16]uint64{}, states: map[uint16]*lineState{}, stuckIDs: map[uint16]uint64{}, incomplete: map[uint16]uint64{}}
 }
 
 func (c *digests) bind(t *p4.Store) {
@@ -185,13 +187,20 @@ func (c *digests) ingress(s *Switch, p *Packet, _ []byte) bool {
 		return false
 	}
 	if edge && (p.udp != nil || p.tcp != nil) {
-		if r := c.watch.Find(p.key()); r.Action == "carry" {
-			m.epoch = uint8(r.Arg(1))
-			c.choose(p, r.Arg(2) == 1)
-			m.inserts = crcWord(m.id) <= uint32(r.Arg(0))
-		}
+		m.carries = c.source(p)
 	}
 	return s.forward(p) == 0 && p.Port != dropPort
+}
+
+// source reports whether a packet carries a digest from here on, and sets its epoch and its id.
+func (c *digests) source(p *Packet) bool {
+	r, m := c.watch.Find(p.key()), &p.meta
+	if r.Action != c.carry {
+		return false
+	}
+	m.epoch = uint8(r.Arg(1))
+	c.choose(p, r.Arg(2) == 1)
+	return crcWord(m.id) <= uint32(r.Arg(0))
 }
 
 // choose sets the id of a packet. It is IPv4's identification if that is requested and changes, and else a hash of its
@@ -220,54 +229,63 @@ func (c *digests) egress(s *Switch, p *Packet, pass *Pass) bool {
 	m := &p.meta
 	to := c.egressPort.At(uint64(p.Port))
 	room, sink, session := uint16(to.Arg(0)), to.Action == "to_host", uint32(to.Arg(1))
-	m.collector = uint8(to.Arg(2))
-	load := c.load(p.Port, nanoseconds(pass.EgressTime), pass.PacketLength, pass.EnqueueDepth, p.isProbe())
-	m.size = uint16(pass.PacketLength)
+	m.collector, m.size = uint8(to.Arg(2)), uint16(pass.PacketLength)
+	load := c.load(p.Port, s.nanoseconds(pass.EgressTime), pass.PacketLength, pass.EnqueueDepth, p.isProbe())
 	if p.pint != nil {
 		m.size -= pintLength
-	} else if m.inserts && p.ipLen()+pintLength <= room {
-		p.insertDigest()
 	}
-	if p.pint != nil {
-		if p.pint[1] != missing {
-			p.pint[1]++
-		}
-		w := writing{c: c, p: p.pint, node: uint32(s.device.Find(nil).Arg(0)), latency: elapsed(pass.IngressTime, pass.EgressTime), load: load}
-		written := w.run()
-		if !written {
-			p.pint[1] = missing
-			if sink {
-				c.incomplete[p.Port]++
-			}
-		}
-		m.written, m.wide, m.rewrite = append(p.put(pintLength)[:0], p.pint...), w.wide, w.rewrite
-		due := false
-		if w.rewrite != 0 {
-			last := c.looped[p.Port]
-			if due = last == 0 || sink || (pass.EgressTime-last)&(1<<48-1) >= to.Arg(3); due {
-				c.looped[p.Port] = pass.EgressTime
-			}
-		}
-		if sink {
-			p.removeDigest()
-		}
-		p.cloned, p.session = written && session != 0 && (sink || due), session
+	if c.write(s, p, pass, load, room, sink, to.Arg(3)) && session != 0 {
+		p.cloned, p.session = true, session
+	}
+	if sink {
+		p.removeDigest()
 	}
 	p.deparse(0)
 	return true
+}
+
+// write writes into the digest of a packet, which a packet that has to carry one gets here. It reports whether the digest
+// is reported: behind the last switch, and where a loop was found, not more often than once in gap us.
+func (c *digests) write(s *Switch, p *Packet, pass *Pass, load uint64, room uint16, sink bool, gap uint64) bool {
+	m := &p.meta
+	if p.pint == nil && m.carries && p.ipLen()+pintLength <= room {
+		p.insertDigest()
+	}
+	if p.pint == nil {
+		return false
+	}
+	if p.pint[1] != missing {
+		p.pint[1]++
+	}
+	w := writing{c: c, p: p.pint, node: uint32(s.device.Find(nil).Arg(0)), latency: s.elapsed(pass.IngressTime, pass.EgressTime), load: load}
+	written, due := w.run(), false
+	if !written {
+		p.pint[1] = missing
+		if sink {
+			c.incomplete[p.Port]++
+		}
+	}
+	m.written, m.wide, m.rewrite = append(p.put(pintLength)[:0], p.pint...), w.wide, w.rewrite
+	if w.rewrite != 0 {
+		last := c.looped[p.Port]
+		if due = last == 0 || (pass.EgressTime-last)&(1<<48-1) >= gap; due {
+			c.looped[p.Port] = pass.EgressTime
+		}
+	}
+	return written && (sink || due)
 }
 
 func (p *Packet) insertDigest() {
 	p.pint = p.put(pintLength)
 	p.pint[0] = p.meta.epoch
 	be.PutUint32(p.pint[4:], p.meta.id)
-	at := p.kind()
+	at := p.etherType()
 	copy(p.pint[2:4], at)
 	put(at, 0, typePINT)
 }
 
-// kind is the EtherType in front of the digest.
-func (p *Packet) kind() []byte {
+// etherType is that of the last header of the link.
+func (p *Packet) etherType() []byte {
 	if p.vlan != nil {
 		return p.vlan[2:4]
 	}
@@ -277,7 +295,7 @@ func (p *Packet) kind() []byte {
 // removeDigest is the work of the last switch, and is applied to every clone.
 func (p *Packet) removeDigest() {
 	if p.pint != nil {
-		copy(p.kind(), p.pint[2:4])
+		copy(p.etherType(), p.pint[2:4])
 		p.pint = nil
 	}
 }

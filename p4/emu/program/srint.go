@@ -38,15 +38,7 @@ func (p *Packet) parseProbe() {
 	}
 	switch get(p.eth, 12) {
 	case typeRoute:
-		if p.route = p.read(2); p.failed || !p.verify(p.route[1] >= 4 && p.route[1] <= 34 && p.route[1]&1 == 0) {
-			return
-		}
-		p.entry = p.read(2)
-		p.entries = p.read(int(p.route[1]) - 4)
-		if p.type2 = p.read(2); p.failed {
-			return
-		}
-		switch get(p.type2, 0) {
+		switch p.parseRoute() {
 		case typeLabels:
 			p.labels = p.read(2)
 		case typeIPv4:
@@ -57,6 +49,19 @@ func (p *Packet) parseProbe() {
 	case typeIPv4:
 		p.parseProbeIPv4()
 	}
+}
+
+// parseRoute reads a route, and returns the type of what follows, 0 where the frame ends before it.
+func (p *Packet) parseRoute() uint16 {
+	if p.route = p.read(2); p.failed || !p.verify(p.route[1] >= 4 && p.route[1] <= 34 && p.route[1]&1 == 0) {
+		return 0
+	}
+	p.entry = p.read(2)
+	p.entries = p.read(int(p.route[1]) - 4)
+	if p.type2 = p.read(2); p.failed {
+		return 0
+	}
+	return get(p.type2, 0)
 }
 
 func (p *Packet) parseProbeIPv4() {
@@ -91,6 +96,14 @@ func (p *Packet) parseProbeIPv4() {
 	}
 }
 
+// parsePath reads the route of INT-path.
+func (p *Packet) parsePath() {
+	p.form = formPath
+	if length := get(p.udp, 4); p.verify(length >= pathFixed && length <= pathLongest && length <= p.l4Len) {
+		p.path = p.read(64)
+	}
+}
+
 func (c *srint) ingress(_ *Switch, p *Packet, _ []byte) bool {
 	p.parseProbe()
 	p.payload = p.rest
@@ -103,23 +116,8 @@ func (c *srint) routed(p *Packet) uint16 {
 	switch {
 	case p.v4 != nil && !checkIPv4(p.v4, p.options), p.failed && p.shim == nil:
 		return dropPort
-	case p.route != nil:
-		port := uint16(p.entry[1])
-		p.entry = nil
-		if p.route[1] == 4 {
-			put(p.eth, 12, get(p.type2, 0))
-			p.route, p.type2 = nil, nil
-		} else {
-			p.route[1] -= 2
-		}
-		return port
-	case p.path != nil:
-		port := uint16(p.path[63]&15) + 1
-		for i := 63; i > 0; i-- {
-			p.path[i] = p.path[i]>>4 | p.path[i-1]<<4
-		}
-		p.path[0] >>= 4
-		return port
+	case p.route != nil || p.path != nil:
+		return p.follow()
 	case p.v4 != nil:
 		if r := c.forwarding.Find(p.v4[16:20]); r.Action == "forward" {
 			return uint16(r.Arg(0))
@@ -128,35 +126,64 @@ func (c *srint) routed(p *Packet) uint16 {
 	return dropPort
 }
 
+// follow takes the next step of a route, and returns its port. With the last entry of a route in front of other headers, the
+// route goes, too.
+func (p *Packet) follow() uint16 {
+	if p.route != nil {
+		port := uint16(p.entry[1])
+		p.entry = nil
+		if p.route[1] == 4 {
+			copy(p.etherType(), p.type2)
+			p.route, p.type2 = nil, nil
+		} else {
+			p.route[1] -= 2
+		}
+		return port
+	}
+	port := uint16(p.path[63]&15) + 1
+	for i := 63; i > 0; i-- {
+		p.path[i] = p.path[i]>>4 | p.path[i-1]<<4
+	}
+	p.path[0] >>= 4
+	return port
+}
+
 func (c *srint) egress(s *Switch, p *Packet, m *Pass) bool {
 	device := s.device.Find(nil)
 	node, clock := uint32(device.Arg(0)), device.Arg(1)
 	room := uint16(c.mtu.At(uint64(p.Port)).Arg(0))
-	switch {
-	case p.labels != nil:
-		c.pushLabel(p, node, m)
-	case p.path != nil && p.udp != nil && p.v4 != nil:
-		c.pushPathLabel(p, node, room, m)
-	case p.stack != nil:
-		h := newHop(node, clock, p.in, p.Port, m.IngressTime, m.EgressTime, m.EnqueueDepth)
+	p.writeLabel(s, node, room, m)
+	if p.stack != nil {
+		h := s.newHop(node, clock, p.in, p.Port, m.IngressTime, m.EgressTime, m.EnqueueDepth)
+		h.shown = m.Shown
 		p.pushBlock(&h, room)
 	}
 	p.deparse(0)
 	return true
 }
 
-func (*srint) pushLabel(p *Packet, node uint32, m *Pass) {
+// writeLabel writes what the switch measured into a probe of INT-Probe or INT-path, as far as there is room for it.
+func (p *Packet) writeLabel(s *Switch, node uint32, room uint16, m *Pass) {
+	switch {
+	case p.labels != nil:
+		p.pushLabel(s, node, m)
+	case p.path != nil && p.udp != nil && p.v4 != nil:
+		p.pushPathLabel(s, node, room, m)
+	}
+}
+
+func (p *Packet) pushLabel(s *Switch, node uint32, m *Pass) {
 	if p.labels[1] == 255 {
 		return
 	}
 	b := append(p.put(32)[:0], byte(node), byte(p.in), byte(p.Port), 0)
-	b = append48(append48(b, m.IngressTime), m.EgressTime)
+	b = append48(append48(b, s.microseconds(m.IngressTime)), s.microseconds(m.EgressTime))
 	b = be.AppendUint32(be.AppendUint32(b, m.EnqueueTime), m.EnqueueDepth&0xffffff)
 	p.label = be.AppendUint32(be.AppendUint32(b, m.QueueDelay), m.DequeueDepth&0xffffff)
 	p.labels[1]++
 }
 
-func (*srint) pushPathLabel(p *Packet, node uint32, room uint16, m *Pass) {
+func (p *Packet) pushPathLabel(s *Switch, node uint32, room uint16, m *Pass) {
 	if get(p.udp, 4)+pathLabel > pathLongest || get(p.v4, 2)+pathLabel > room {
 		return
 	}
@@ -164,7 +191,7 @@ func (*srint) pushPathLabel(p *Packet, node uint32, room uint16, m *Pass) {
 	w.add(uint64(byte(node)), 8)
 	w.add(uint64(p.in), 9)
 	w.add(uint64(p.Port), 9)
-	w.add(m.IngressTime, 48)
+	w.add(s.microseconds(m.IngressTime), 48)
 	w.add(uint64(m.EnqueueTime), 32)
 	w.add(uint64(m.EnqueueDepth), 19)
 	w.add(uint64(m.QueueDelay), 32)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/p4"
 )
 
@@ -19,7 +20,8 @@ type Frame struct {
 	Bytes []byte
 }
 
-// Pass holds the values that a switch measures on a packet's way to its egress. Times are microseconds since its start.
+// Pass holds the values that a switch measures on a packet's way to its egress. Times are microseconds since its start;
+// those of ingress and egress are nanoseconds on a switch that counts these ([Switch.CountNanoseconds]).
 type Pass struct {
 	Instance     uint32 // as that of the packet
 	IngressPort  uint16
@@ -31,6 +33,14 @@ type Pass struct {
 	EnqueueDepth uint32 // packets
 	QueueDelay   uint32
 	DequeueDepth uint32
+	Shown        *Shown // nil on BMv2
+}
+
+// Shown is what v1model does not show to a program, and blocks of INT have a place for.
+type Shown struct {
+	Utilization uint32            // of the line
+	Buffer      uint32            // its id in the highest byte, and its occupancy
+	Counts      *decode.HopCounts // of the interface, for FANT; nil for none
 }
 
 // Kinds of passes.
@@ -59,6 +69,8 @@ type Switch struct {
 	// Now is the time of the frame that comes, us, by which rft holds paths to their rates.
 	Now uint64
 
+	tick     uint64 // ns, of its clock
+	wrap     uint64 // the greatest time
 	packet   Packet // of Process
 	passes   []Pass
 	returned []byte // the head of a report that comes back
@@ -73,9 +85,15 @@ type code interface {
 	egress(s *Switch, p *Packet, measured *Pass) bool // the same
 }
 
-// New makes a switch that runs srint, intmd, into, rft or pint, with empty tables.
-func New(program string) (*Switch, error) {
-	s := &Switch{schema: map[string]*p4.Table{}, mirrors: map[uint32]uint16{}, sequence: map[uint32]uint32{}}
+// Part is a part of hopscope.p4 that can be left out when it is compiled.
+type Part uint8
+
+// INT is the part without which INT is payload (-DWITH_INT=0).
+const INT Part = 1
+
+// New makes a switch that runs hopscope, srint, intmd, into, rft or pint, with empty tables. Parts are left out of hopscope.
+func New(program string, without ...Part) (*Switch, error) {
+	s := &Switch{tick: 1000, wrap: 1<<48 - 1, schema: map[string]*p4.Table{}, mirrors: map[uint32]uint16{}, sequence: map[uint32]uint32{}}
 	switch program {
 	case "srint":
 		s.program = &srint{}
@@ -87,8 +105,10 @@ func New(program string) (*Switch, error) {
 		s.program = &intmd{reported: map[uint16]uint64{}, into: true, rft: newDeliveries()}
 	case "pint":
 		s.program = newPINT()
+	case "hopscope":
+		s.program = newHopscope(slices.Contains(without, INT))
 	default:
-		return nil, fmt.Errorf("program %q: there are srint, intmd, into, rft and pint", program)
+		return nil, fmt.Errorf("program %q: there are hopscope, srint, intmd, into, rft and pint", program)
 	}
 	list := s.program.tables()
 	for i := range list {
@@ -117,6 +137,9 @@ func (s *Switch) Tables() []p4.Table { return s.program.tables() }
 
 // Store returns what they hold. A write there is a write to the switch.
 func (s *Switch) Store() *p4.Store { return s.tables }
+
+// CountNanoseconds makes the switch's clock finer than that of BMv2.
+func (s *Switch) CountNanoseconds() { s.tick, s.wrap = 1, math.MaxUint64 }
 
 // Mirror lets clones of a session leave by a port.
 func (s *Switch) Mirror(session uint32, port uint16) { s.mirrors[session] = port }
