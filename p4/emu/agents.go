@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/intmd"
 	headers "github.com/hopscope/hopscope/decode/packet"
-	"github.com/hopscope/hopscope/decode/srint"
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/emu/sim"
 	"github.com/hopscope/hopscope/p4/probe"
@@ -240,7 +238,7 @@ func (n *Network) sendWide(a *prober, t *probe.Template, now int64) {
 	i, p := n.newPacket()
 	h := &n.hosts[a.host]
 	p.buf = t.AppendFrame(p.buf, now)
-	p.size, p.proto = len(p.buf), udp
+	p.size = len(p.buf)
 	x := &a.plan.Probes[t.Probe]
 	p.kind, p.wide, p.flow, p.dst = sourceRouted, true, a.host, -1
 	p.carries, p.asked = md21, a.plan.Basic
@@ -250,64 +248,9 @@ func (n *Network) sendWide(a *prober, t *probe.Template, now int64) {
 	if x.Detailed {
 		p.asked = a.plan.Detailed
 	}
-	head := p.carries.header(p.asked)
-	p.words = uint8(head.HopWords())
-	p.l3 = ethLen + 2 + 2*len(x.Route) + 2
-	p.l4 = p.l3 + headers.IPv4Len
-	p.shim = p.l4 + udpLen
 	n.leaveHost(i, p, h)
 	n.stats.ProbesSent++
 	a.stats.Sent++
-}
-
-// routeWide takes the next port off the route of an agent's probe, as the wide variant of srint.p4 does.
-func (n *Network) routeWide(p *packet) {
-	b, port, err := srint.PopProbePort(p.buf, ethLen-2)
-	if err != nil {
-		return // a host that comes too early: a probe without a route is not forwarded by its address
-	}
-	gone := len(p.buf) - len(b)
-	p.buf, p.size = b, p.size-gone
-	p.l3, p.l4, p.shim = p.l3-gone, p.l4-gone, p.shim-gone
-	p.out = int32(n.graph.ByPort(int(p.node), port))
-}
-
-// mostShimWords is the largest length in the shim of INT, in words.
-const mostShimWords = 255
-
-// roomWide returns whether a switch may add its block to the probe of an agent, and if not why.
-func (n *Network) roomWide(p *packet, d *device) (words int, why decode.Flags) {
-	words = int(p.words)
-	switch {
-	case d.dialect == Off:
-		return 0, 0
-	case p.part().RemainingHops() == 0:
-		return 0, decode.HopLimit
-	case p.size-p.l3+4*words > n.cfg.MTU || int(p.buf[p.shim+1])+words > mostShimWords:
-		return 0, decode.MTU
-	}
-	return words, 0
-}
-
-// stampWide puts the block of a switch on the stack of an agent's probe. Its UDP checksum is 0, which stays.
-func (n *Network) stampWide(p *packet, d *device, h *Hop) {
-	words, why := n.roomWide(p, d)
-	if words == 0 {
-		if why != 0 {
-			p.part().Refuse(why)
-		}
-		return
-	}
-	p.part().Grow(words)
-	block := p.insert(p.shim+len(p.part().Header()), 4*words)
-	header, metadata := p.carries.header(p.asked), n.metadataOf(p.asked, d, h)
-	intmd.AppendCounted(block[:0], &header, &metadata, n.read(p))
-	if p.asked&insComplement != 0 {
-		be.PutUint32(block[len(block)-4:], ^uint32(0)) // there is no checksum that it could make up for
-	}
-	h.recorded = true
-	p.resizeIP(4 * words)
-	p.resizeL4(4 * words)
 }
 
 // receiveWide is the work of the host that a probe of an agent came to. It reports the probe as "hopscope agent" does.

@@ -112,7 +112,7 @@ func TestAgentsSeeEveryLink(t *testing.T) {
 	}
 }
 
-// The emulated network does to an agent's probe what p4/srint.p4 does, with the same bytes. This holds for both
+// The one program does to an agent's probe in the emulated network what p4/srint.p4 does, with the same bytes. This holds for both
 // dialects and bitmaps, until there is no room or no hop left.
 func TestAgentsProbeIsProgram(t *testing.T) {
 	recorded, refused := 0, 0
@@ -143,18 +143,17 @@ func TestAgentsProbeIsProgram(t *testing.T) {
 		case 0:
 			n.cfg.MTU = len(p.buf) - ethLen + r.IntN(60)
 		case 1:
-			p.buf[p.shim+4+3] = uint8(r.IntN(2)) // hops left
+			p.buf[ethLen+4+2*len(route)+headers.IPv4Len+udpLen+4+3] = uint8(r.IntN(2)) // hops left
 		}
 		for i := range route {
 			d := &n.switches[i]
 			d.id = uint32(10 + i)
 			before := bytes.Clone(p.buf)
 			us := func(most int64) time.Duration { return time.Duration(r.Int64N(most)) * time.Microsecond }
-			h := Hop{Node: i, NodeID: d.id, ingressPort: 9, EgressPort: uint16(route[i]), QueueBytes: r.Uint32N(1 << 19), Ingress: us(1 << 40)}
+			h := Hop{Node: i, NodeID: d.id, EgressPort: uint16(route[i]), QueueBytes: r.Uint32N(1 << 19), Ingress: us(1 << 40)}
 			h.Egress = h.Ingress + us(1<<20)
-			p.node = 0
-			n.routeWide(p)
-			n.stampWide(p, d, &h)
+			h.ingressPort = uint16(n.ports[p.in].number)
+			n.stamp(p, d, &h)
 			if h.recorded {
 				recorded++
 			} else {
@@ -169,15 +168,15 @@ func TestAgentsProbeIsProgram(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			out, _, err := s.Process(bmv2.Frame{Port: 9, Bytes: before}, []bmv2.Pass{{
-				IngressPort: 9, EgressPort: uint16(route[i]), PacketLength: uint32(len(before)), IngressTime: uint64(h.Ingress / time.Microsecond),
+			out, _, err := s.Process(bmv2.Frame{Port: h.ingressPort, Bytes: before}, []bmv2.Pass{{
+				EgressPort: uint16(route[i]), PacketLength: uint32(len(before)), IngressTime: uint64(h.Ingress / time.Microsecond),
 				EgressTime: uint64(h.Egress / time.Microsecond), EnqueueDepth: h.QueueBytes,
 			}})
 			if err != nil || len(out) != 1 || int(out[0].Port) != route[i] || !bytes.Equal(out[0].Bytes, p.buf) || p.size != len(p.buf) {
 				t.Fatalf("seed %d, switch %d of %d: %v\n got %x\nwant %x", seed, i, len(route), err, p.buf, out)
 			}
 		}
-		if p.l3 != ethLen || headers.Fold(headers.Sum(p.buf[ethLen:ethLen+20])) != 0xffff {
+		if be.Uint16(p.buf[ethLen-2:]) != headers.EtherIPv4 || headers.Fold(headers.Sum(p.buf[ethLen:ethLen+20])) != 0xffff {
 			t.Fatalf("seed %d: %x", seed, p.buf)
 		}
 	}

@@ -13,7 +13,11 @@
 // Packets are real: Ethernet, IPv4 or IPv6, UDP or TCP, with correct lengths and checksums after every hop. The source
 // node inserts the INT shim and header, each node pushes its block, and the sink node reports and restores the packet.
 // Payload is a counter followed by zeros. Only its first bytes are in memory, since zeros change no checksum. The
-// encoders of the packages below decode write headers; changes by a switch are made here.
+// encoders of the packages below decode write headers.
+//
+// Source-routed probes go through p4/hopscope.p4, as package program executes it: parser, table of trusted ports, routes,
+// labels and blocks of INT. Queues, lines, faults and clocks are around it. The program gets what v1model does not show:
+// nanoseconds, bytes in queues, loads of lines and counters. What a switch does to packets of hosts is described here.
 //
 // # What a switch does to a packet
 //
@@ -48,8 +52,8 @@
 // # Agents
 //
 // Config.Agents makes a host of a switch a probe agent. It holds a plan, and sends the frames of package p4/probe at
-// its times. Switches route and stamp them byte for byte as p4/srint.p4 does with its wide variant. The receiving agent
-// reports them from an address of its own. Plans reach agents by the channel of the control plane ([Agents]).
+// its times. Switches follow them from ports of agents and from other switches. The receiving agent reports them from an
+// address of its own. Plans reach agents by the channel of the control plane ([Agents]).
 //
 // # What is left out
 //

@@ -164,10 +164,8 @@ func (n *Network) egress(p *packet, last bool) {
 	})
 	h := &p.hops[len(p.hops)-1]
 	switch {
-	case p.wide:
-		n.stampWide(p, d, h)
 	case p.kind == sourceRouted:
-		n.pushLabel(p, d, h)
+		n.stamp(p, d, h)
 	case p.pint:
 		n.writeDigest(p, d, h, last)
 	case p.sampled:

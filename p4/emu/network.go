@@ -10,6 +10,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/p4"
+	programs "github.com/hopscope/hopscope/p4/emu/program"
 	"github.com/hopscope/hopscope/p4/emu/sim"
 	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/planner/topo"
@@ -50,6 +51,8 @@ type Network struct {
 	planner planner
 	control control
 
+	executed programs.Packet // the last one that the program of a switch had
+
 	agents  []*prober
 	agentOf map[int32]*prober // by host
 
@@ -88,7 +91,8 @@ type device struct {
 	swallowed []int32
 	exporter
 
-	tables *p4.Store // nil until the control plane writes or reads
+	tables  *p4.Store        // nil until the control plane writes or reads
+	program *programs.Switch // nil until a probe comes
 }
 
 // host is one host. Its own line to the switch has a queue without bound in bytes, but a host that is 10 ms behind

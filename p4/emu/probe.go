@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
-	"github.com/hopscope/hopscope/decode"
 	headers "github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/srint"
+	"github.com/hopscope/hopscope/p4"
+	programs "github.com/hopscope/hopscope/p4/emu/program"
 )
 
 // pathProbe is the state of one of Config.Probes.
@@ -105,17 +107,13 @@ func (n *Network) sendProbe(timer int32, index int) {
 	n.stats.ProbesSent++
 }
 
-// queueProbe takes the next port off the route.
+// queueProbe lets the program of the switch choose where a probe goes.
 func (n *Network) queueProbe(i int32, p *packet, d *device, entering bool) {
-	if p.wide {
-		n.routeWide(p)
-	} else {
-		if d.written.probes && entering {
-			rewriteRoute(p, d)
-		}
-		if port, err := srint.PopPort(p.buf, p.l3); err == nil {
-			p.out = int32(n.graph.ByPort(int(p.node), port))
-		}
+	if !p.wide && d.written.probes && entering {
+		rewriteRoute(p, d)
+	}
+	if n.execute(p, d, &programs.Pass{}) {
+		p.out = int32(n.graph.ByPort(int(p.node), int(n.executed.Port)))
 	}
 	if p.out < 0 {
 		n.drop(i, p, NoRoute)
@@ -124,8 +122,44 @@ func (n *Network) queueProbe(i int32, p *packet, d *device, entering bool) {
 	n.enqueue(i, p, d)
 }
 
-// labelLen is the length of the label that a switch adds to a probe.
-const labelLen = 22
+// execute takes a probe, as it came to a switch, through the switch's program, and reports whether it leaves.
+func (n *Network) execute(p *packet, d *device, m *programs.Pass) bool {
+	if d.program == nil {
+		d.program = n.load(d, int(p.node))
+	}
+	return d.program.Ingress(&n.executed, uint16(n.ports[p.in].number), p.buf, p.size) && d.program.Egress(&n.executed, m)
+}
+
+// load puts hopscope.p4 on a switch. It follows probes that come from other switches, and from hosts that send them.
+func (n *Network) load(d *device, node int) *programs.Switch {
+	var without []programs.Part
+	if d.dialect == Off {
+		without = append(without, programs.INT)
+	}
+	s, err := programs.New("hopscope", without...)
+	put := func(name, action string, match []p4.Match, params ...uint64) {
+		e := p4.Entry{Table: name, Action: action, Match: match, Params: p4.Uints(params...)}
+		if match != nil {
+			e.Priority = 1
+		}
+		err = errors.Join(err, s.Put(e))
+	}
+	put("egress.device", "set_device", nil, uint64(d.id), uint64(d.clock))
+	put("egress.egress_port", "to_fabric", nil, uint64(n.cfg.MTU))
+	whatever := p4.Masked(0, 0)
+	lo, hi := n.graph.Interfaces(node)
+	for i := lo; i < hi; i++ {
+		h := n.ports[i].host
+		if h < 0 || n.agentOf[h] != nil || slices.ContainsFunc(n.probes, func(x pathProbe) bool { return x.from == h }) {
+			put("ingress.probes", "follow", []p4.Match{p4.Masked(uint64(n.ports[i].number), 0x1ff), whatever, whatever, whatever})
+		}
+	}
+	if err != nil {
+		panic(err) // entries that do not fit the program
+	}
+	s.CountNanoseconds()
+	return s
+}
 
 // probeLeaves happens when a probe leaves its queue: only then is the depth known that it leaves behind.
 func (n *Network) probeLeaves(i int32, p *packet) {
@@ -136,15 +170,22 @@ func (n *Network) probeLeaves(i int32, p *packet) {
 	p.live = n.events.Add(p.due, i)
 }
 
-// pushLabel writes the label of switch d. Times are microseconds since virtual time 0, as a software switch counts
-// from its start.
-func (n *Network) pushLabel(p *packet, d *device, h *Hop) {
-	b, err := srint.PushLabel(p.buf, p.l3, &decode.Hop{
-		NodeID: d.id, IngressIf: h.ingressPort, EgressIf: h.EgressPort, IngressTime: uint64(h.Ingress / 1000),
-		EnqTime: uint32(h.Queued / 1000), QueueOccupancy: p.depth, QueueDelay: uint32((h.Egress - h.Queued) / 1000), DeqOccupancy: p.depthAfter,
-	})
-	if err == nil { // else the probe goes on without
-		p.buf, p.size = b, p.size+labelLen
+// stamp lets the program of the switch write what was measured into a probe. INT counts bytes in the queue, labels packets.
+func (n *Network) stamp(p *packet, d *device, h *Hop) {
+	shown := programs.Shown{Utilization: h.Utilization, Counts: n.read(p)}
+	m := programs.Pass{
+		PacketLength: uint32(p.size), IngressTime: uint64(h.Ingress), EgressTime: uint64(h.Egress), EnqueueTime: uint32(h.Queued / 1000),
+		EnqueueDepth: p.depth, QueueDelay: uint32((h.Egress - h.Queued) / 1000), DequeueDepth: p.depthAfter, Shown: &shown,
+	}
+	if p.wide {
+		m.EnqueueDepth = h.QueueBytes
+		if p.asked&insBuffer != 0 {
+			shown.Buffer = min(n.buffer(h.Node), 0xfffffe)
+		}
+	}
+	if n.execute(p, d, &m) {
+		h.recorded = n.executed.Grew()
+		p.buf, p.size = append(p.buf[:0], n.executed.Head...), n.executed.Length
 	}
 }
 
