@@ -15,7 +15,7 @@ type Config struct {
 	Patience    int           `yaml:"patience" doc:"Windows after which a window closes without missing collectors, and after which these are expected no longer." range:"1..1000"`
 	Corrections time.Duration `yaml:"corrections" doc:"Oldest windows that late reports are merged into. Retention of topic windows must be longer." range:"0s..24h"`
 	MaxLag      time.Duration `yaml:"max_lag" doc:"Age of the last window, beyond its length and the wait for collectors, up to which a consumer is ready." range:"1s..24h"`
-	MaxOpen     int           `yaml:"max_open" doc:"Open windows of a partition; many after an outage, when spools arrive one after the other." range:"2..8192"`
+	MaxOpen     int           `yaml:"max_open" doc:"Most open windows of a partition; many after an outage." range:"2..8192"`
 	MaxRecords  int           `yaml:"max_records" doc:"Records of all open windows of a partition, of some 200 bytes each." range:"1024..16777216"`
 	HeldBytes   int64         `yaml:"held_bytes" doc:"Most memory for compressed records of open windows of a partition. Further ones are read again from Kafka at the close." range:"65536..17179869184"`
 	WindowBytes int64         `yaml:"window_bytes" doc:"Most compressed bytes of the records of one window of a partition; further ones are refused." range:"1048576..17179869184"`

@@ -13,7 +13,7 @@ import (
 // Config bounds the memory and sets the tolerance of a [Tracker].
 type Config struct {
 	MaxExporters int           `yaml:"max_exporters" doc:"Exporters (address, node, hardware id) tracked; reports of further ones are only counted." range:"1..1048576"`
-	Window       int           `yaml:"window" doc:"Most sequence numbers behind the newest for which missing ones are waited for; a power of two, of which an exporter has as many as its disorder needs." range:"64..1048576"`
+	Window       int           `yaml:"window" doc:"Most sequence numbers behind the newest for which missing ones are waited for; a power of two." range:"64..1048576"`
 	MaxGap       int           `yaml:"max_gap" doc:"Largest jump ahead that counts as loss, at most a sixteenth of the numbers' range; a larger one is a restart." range:"64..1073741824"`
 	ForgetAfter  time.Duration `yaml:"forget_after" doc:"Silence after which an exporter is forgotten." range:"1s..720h"`
 }

@@ -21,7 +21,7 @@ type Config struct {
 	Protocols     []uint8       `yaml:"protocols" range:"0..255" doc:"IP protocols and IPv6 next headers to take: 0 and 60 are options with IOAM, 253 is IFA, 6 is all of TCP."`
 	Addresses     []string      `yaml:"addresses" doc:"Prefixes or addresses from or to which IP packets are taken. Empty takes all."`
 	Promiscuous   bool          `yaml:"promiscuous" doc:"Take packets to other Ethernet addresses, as a mirror port delivers them."`
-	Workers       int           `yaml:"workers" range:"0..64" doc:"Rings an interface, each with a worker, over which the kernel spreads flows. 0 is one a CPU, at most 8."`
+	Workers       int           `yaml:"workers" range:"0..64" doc:"Rings an interface, each with a worker. 0 is one a CPU, at most 8."`
 	RingBytes     int           `yaml:"ring_bytes" range:"1048576..1073741824" doc:"Kernel memory of a ring. 16 MiB hold about 50000 frames of 242 bytes."`
 	MaxFrameBytes int           `yaml:"max_frame_bytes" range:"64..65535" doc:"Longer frames are cut to this size and counted."`
 	Wait          time.Duration `yaml:"wait" range:"1ms..1s" doc:"Longest time that frames wait in a partly filled block of a ring."`

@@ -24,8 +24,8 @@ type STAMP struct {
 	CoS       bool           `yaml:"class_of_service" doc:"Ask reflectors for answers with the same DSCP, and for the DSCP received (RFC 8972)."`
 	Times     string         `yaml:"times" oneof:"ntp|ptp" doc:"Format of time stamps in requests. Reflectors may answer in their own."`
 	Trace     time.Duration  `yaml:"trace" range:"0s..1h" doc:"Time between two traces of the routers of sessions with a port. 0 disables them."`
-	Stateless bool           `yaml:"stateless" doc:"Reflectors number no answers themselves, so losses have no direction."`
-	Keys      string         `yaml:"keys" doc:"File of keys for authenticated sessions, in the form of digest_keys. The first key signs; all verify. Empty disables authentication."`
+	Stateless bool           `yaml:"stateless" doc:"Reflectors number no answers, so losses have no direction."`
+	Keys      string         `yaml:"keys" doc:"File of keys for authenticated sessions, in the form of digest_keys. Empty disables authentication."`
 	IOAM      stamp.IOAM     `yaml:"ioam" doc:"Trace that requests of sessions with ioam carry (RFC 9197, RFC 9486)."`
 	Reflector STAMPReflector `yaml:"reflector" doc:"Answers to the sessions of others."`
 }

@@ -21,7 +21,7 @@ type Config struct {
 	RawExporters    []string     `yaml:"raw_exporters" doc:"Networks of exporters whose flows reach several collectors, as 10.1.0.0/16; their reports go to consumers one by one."`
 	MaxMessageBytes int          `yaml:"max_message_bytes" doc:"Longest value of a record; longer ones are split. Topics must allow more." range:"65536..4194304"`
 	InFlight        int          `yaml:"in_flight" doc:"Most requests to Kafka at a time." range:"1..64"`
-	DrainBytes      int64        `yaml:"drain_bytes" doc:"Most bytes a second from the spool after an outage, above the rate of new windows; 0 sets no limit." range:"0..17179869184"`
+	DrainBytes      int64        `yaml:"drain_bytes" doc:"Most bytes a second from the spool, above the rate of new windows; 0 sets no limit." range:"0..17179869184"`
 	Topics          topicsConfig `yaml:"topics" doc:"Topics as hopscope kafka topics creates and checks them."`
 }
 

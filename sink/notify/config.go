@@ -13,9 +13,9 @@ type Config struct {
 	Severity    string        `yaml:"severity" doc:"Least severity of findings that are sent." oneof:"info|warning|critical"`
 	Learning    bool          `yaml:"learning" doc:"Send findings of places whose usual state is being learnt."`
 	Repeat      time.Duration `yaml:"repeat" doc:"Interval at which open alerts are sent again until acknowledged. 0 is never." range:"0s..8760h"`
-	Heartbeat   time.Duration `yaml:"heartbeat" doc:"Interval of heartbeats, which distinguish a quiet network from a dead collector. 0 is never." range:"0s..24h"`
+	Heartbeat   time.Duration `yaml:"heartbeat" doc:"Interval of heartbeats. 0 is never." range:"0s..24h"`
 	Forget      time.Duration `yaml:"forget" doc:"Time after a restart until open alerts that are not found again are resolved." range:"1m..24h"`
-	File        string        `yaml:"file" doc:"File of acknowledged, accepted and muted findings, which hopscope findings changes. Relative paths start at the working directory."`
+	File        string        `yaml:"file" doc:"File of acknowledged, accepted and muted findings. Relative paths start at the working directory."`
 	StateFile   string        `yaml:"state_file" doc:"File of open alerts, for restarts. Empty is the name of file with .state."`
 	Maintenance []Mute        `yaml:"maintenance" doc:"Maintenance of a part of the network, from which no findings are sent."`
 	Runbook     string        `yaml:"runbook" doc:"Address of a copy of docs/findings.md for the runbook_url of alerts. Empty is /docs/findings of the collector's page."`
