@@ -84,4 +84,10 @@
 //
 // The longest ones include a garbage collection. Reading 20,000 entries of 50 switches, replacing and reading them
 // again takes 0.66 s of processor time ("go test ./p4/p4rt -run XXX -bench Fifty/400").
+//
+// # Agents
+//
+// [Agent] measures how many probes an agent sends and how exactly, beside the plainest programs that do the same. A loop
+// around sendmmsg is the reference for throughput, a loop around clock_nanosleep for precision. Both run on the same
+// pair of interfaces as the agent, in the same run and in turns. Other work of the machine then affects all of them.
 package loop

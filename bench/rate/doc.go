@@ -1,6 +1,6 @@
 // Package rate measures the capacity of parts of hopscope. It measures how many reports a core takes in memory
-// ([Pipeline]), and how many reports and windows go through Kafka ([Raw], [Window]). It also measures how many probes
-// an agent sends and how exactly ([Agent]), and what a core receives over UDP ([UDP]).
+// ([Pipeline]), and how many reports and windows go through Kafka ([Raw], [Window]). It also measures what a core
+// receives from the network ([UDP]), and how far predictions of a collector's size are off ([Sizing]).
 //
 // Pipeline measures a core from the bytes of a datagram to the findings of a window. That is decoding with every
 // check, exporter tracking, the flow table, quantile sketches of every hop of every flow, windows of hops, and
@@ -15,7 +15,7 @@
 // zstd, produce, fetch, its readers), the other is that of collectors and consumers. The bare loop is the baseline:
 // the rest is the cost of hopscope.
 //
-// Agent measures the probe agent beside the plainest programs that do the same. A loop around sendmmsg is the
-// reference for throughput, a loop around clock_nanosleep for precision. Both run on the same pair of interfaces as
-// the agent, in the same run and in turns. Other work of the machine then affects all of them.
+// UDP measures receivers that have a core together with the kernel's work of receiving. Frames reach the kernel by test runs of
+// an XDP program, which take so little time that the receiver is at its limit. The bare receivers (recvmmsg, TPACKET_V3, AF_XDP,
+// a mapped file) are the least that receives and counts on each path. They are held against checksums of what was sent.
 package rate

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/segmentio/kafka-go"
 
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/arrow"
@@ -48,22 +49,13 @@ func (r *RawResult) ratio() float64 {
 	for i := range r.Ours {
 		list = append(list, r.Ours[i]/r.Library[i])
 	}
-	return median(list)
-}
-
-// median is the one in the middle, or the mean of the two there; 0 of none.
-func median(list []float64) float64 {
-	if len(list) == 0 {
-		return 0
-	}
-	list = slices.Sorted(slices.Values(list))
-	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
+	return harness.Median(list)
 }
 
 // Print writes the result as one line.
 func (r *RawResult) Print(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "raw reports end to end: %.0f k/s, %.0f ns of CPU, %.1f B a report; bare loop of the library: %.0f k/s, %.0f ns, %.1f B; ratio %.2f (median of %d rounds)\n",
-		median(r.Ours)/1e3, median(r.CPU), r.Bytes, median(r.Library)/1e3, median(r.LibraryCPU), r.LibraryBytes, r.ratio(), len(r.Ours))
+		harness.Median(r.Ours)/1e3, harness.Median(r.CPU), r.Bytes, harness.Median(r.Library)/1e3, harness.Median(r.LibraryCPU), r.LibraryBytes, r.ratio(), len(r.Ours))
 	return err
 }
 

@@ -180,7 +180,7 @@ func (o *Sizing) one(ctx context.Context, s *setup) (rows []SizingRow, err error
 	row := func(value string, predicted, measured float64, digits int) {
 		rows = append(rows, SizingRow{s.name, value, predicted, measured, digits})
 	}
-	row("processor, units a datagram", predicted["processor"]/predictedUnit.Seconds()/rate, median(cpu)/median(units)/rate, 3)
+	row("processor, units a datagram", predicted["processor"]/predictedUnit.Seconds()/rate, harness.Median(cpu)/harness.Median(units)/rate, 3)
 	row("memory, MB", predicted["memory"]/1e6, last["process_resident_memory_bytes"]/1e6, 0)
 	if n := last["hopscope_history_written_total"]; n > 0 {
 		row("history, MB a day", predicted["  history"]/1e6, last["hopscope_history_written_bytes_total"]/n*recordsADay/1e6, 0)

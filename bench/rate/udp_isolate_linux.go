@@ -47,8 +47,9 @@ func startOn(cmd *exec.Cmd, cpu int) error {
 	return errors.Join(cmd.Start(), unix.SchedSetaffinity(0, &old))
 }
 
-// prepareNetwork brings up the loopback interface of a fresh namespace and has the kernel receive on one CPU.
-func prepareNetwork(receiverCPU int) error {
+// bringUpLoopback brings up the loopback interface of the network of this thread. It then takes frames for its address
+// that do not come from this machine's stack, which is what [frameSender] makes.
+func bringUpLoopback() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("socket: %w", err)
@@ -61,6 +62,19 @@ func prepareNetwork(receiverCPU int) error {
 	lo.SetUint16(unix.IFF_UP)
 	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo); err != nil {
 		return fmt.Errorf("bring up lo: %w", err)
+	}
+	for name, value := range map[string]string{"route_localnet": "1", "rp_filter": "0"} {
+		if err := os.WriteFile("/proc/sys/net/ipv4/conf/lo/"+name, []byte(value), 0); err != nil {
+			return fmt.Errorf("take frames for the loopback address: %w", err)
+		}
+	}
+	return nil
+}
+
+// prepareNetwork brings up the loopback interface of a fresh namespace and has the kernel receive on one CPU.
+func prepareNetwork(receiverCPU int) error {
+	if err := bringUpLoopback(); err != nil {
+		return err
 	}
 	// A fresh sysfs shows this namespace's interfaces. Nothing of it may reach the mounts of others.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {

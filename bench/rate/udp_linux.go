@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/ingest/udp"
 )
@@ -39,7 +40,7 @@ const (
 // Lost is sent minus received; it is checked against the kernel's own counters (drops of the socket, and of the CPU's
 // backlog queue in /proc/net/softnet_stat).
 type UDP struct {
-	which, target, rates string // the texts of flags
+	which, target, rates, sender string // the texts of flags
 
 	receivers             []string
 	command               string
@@ -50,7 +51,7 @@ type UDP struct {
 	flowBytes             int64
 	seconds, start, step  float64
 	floods                []float64
-	rounds                int
+	rounds, pairs         int
 	senderCPU, receiveCPU int
 	profile               string
 }
@@ -63,6 +64,8 @@ func (o *UDP) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.command, "command", "", "a collector to measure in place of them, with its arguments")
 	f.StringVar(&o.target, "to", "127.0.0.1:32766", "where the command listens")
 	f.StringVar(&o.rates, "floods", "700000,0", "rates of the flood trials, datagrams a second; 0 is as fast as the sender can")
+	f.StringVar(&o.sender, "sender", "frames", "how to send: frames, as received by the interface (XDP test runs, Linux 5.18), or socket, which is at its limit sooner")
+	f.IntVar(&o.pairs, "pairs", 0, "compare receivers that set the pace instead, in so many rounds: ratios with an interval of 95 %")
 	f.StringVar(&o.payload, "payload", "report", "what to send: report (telemetry report 2.0 with INT-MD) or netflow5 (one record)")
 	f.IntVar(&o.traffic.Flows, "flows", o.traffic.Flows, "flows")
 	f.IntVar(&o.traffic.Hops, "hops", o.traffic.Hops, "hops of the INT stack, 0 for postcards")
@@ -110,6 +113,15 @@ func (o *UDP) Check() (err error) {
 	if o.senderCPU == o.receiveCPU {
 		return errors.New("--send-cpu and --receive-cpu must differ: the sender would take the receiver's time")
 	}
+	if o.pairs < 0 || o.pairs > 0 && (o.command != "" || o.sender != "frames" || o.payload != "report") {
+		return errors.New("--pairs must not be negative, and is for reports, in frames, to receivers of this program")
+	}
+	if o.sender != "frames" && o.sender != "socket" {
+		return fmt.Errorf("--sender: %q is neither frames nor socket", o.sender)
+	}
+	if o.sender == "frames" && !o.to.Addr().Unmap().Is4() {
+		return errors.New("--to: frames are sent over IPv4 alone (--sender socket)")
+	}
 	if o.rounds < 1 || o.seconds <= 0 || o.start <= 0 || o.step <= 0 {
 		return errors.New("--rounds, --seconds, --start and --step must be positive")
 	}
@@ -129,8 +141,12 @@ func (o *UDP) Run(ctx context.Context) (*UDPResult, error) {
 		if err := prepareNetwork(o.receiveCPU); err != nil {
 			return nil, err
 		}
+		if o.pairs > 0 {
+			r, err := runPairs(ctx, o)
+			return &UDPResult{Pairs: r, settings: o}, err
+		}
 		all, err := measure(ctx, o)
-		return &UDPResult{all, o}, err
+		return &UDPResult{Rounds: all, settings: o}, err
 	}
 	return nil, runIsolated(o.senderCPU)
 }
@@ -151,7 +167,8 @@ func parseRates(s string) (out []float64, err error) {
 
 // UDPResult is the results of all receivers in all rounds.
 type UDPResult struct {
-	Rounds   []result `json:"rounds"`
+	Rounds   []result     `json:"rounds"`
+	Pairs    *PairsResult `json:"-"` // in place of rounds
 	settings *UDP
 }
 
@@ -181,14 +198,26 @@ func measure(ctx context.Context, o *UDP) (all []result, err error) {
 }
 
 func measureOne(ctx context.Context, o *UDP, name string) (r result, err error) {
-	t, err := startTarget(o, name)
+	load, err := newLoad(o)
+	if err != nil {
+		return r, err
+	}
+	var frames *frameSender
+	if o.sender == "frames" {
+		if frames, err = newFrameSender("lo", load, turns(o.traffic.Flows)); err != nil {
+			return r, err
+		}
+		defer func() { err = errors.Join(err, frames.close()) }()
+	}
+	t, err := startTarget(o, name, frames)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, t.stop()) }()
-	load, err := newLoad(o)
-	if err != nil {
-		return r, err
+	if frames != nil {
+		if err := frames.fill(t.addr, load, o.sequence()); err != nil {
+			return r, err
+		}
 	}
 	period := time.Duration(o.seconds * float64(time.Second))
 	try := func(rate float64) (trial, error) { return t.try(ctx, load, rate, period) }
@@ -217,11 +246,27 @@ func newLoad(o *UDP) (traffic.Datagrams, error) {
 	return traffic.New(o.traffic)
 }
 
-// Print writes medians as a table.
-func (r *UDPResult) Print(w io.Writer) error {
+// sequence is where datagrams of the payload have their number.
+func (o *UDP) sequence() sequenceField {
+	if o.payload == "netflow5" {
+		return sequenceField{16, 1<<32 - 1}
+	}
+	return sequenceField{0, 1<<22 - 1}
+}
+
+// Show writes the result: as text, or on a [harness.Recorder] as tables.
+func (r *UDPResult) Show(w io.Writer) error {
+	if r.Pairs != nil {
+		return r.Pairs.print(w)
+	}
+	return harness.Show(w, "a core over UDP", r, r.print)
+}
+
+// print writes medians as a table.
+func (r *UDPResult) print(w io.Writer) error {
 	o := r.settings
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "receiver\twithout loss /s\tCPU\t")
+	t := harness.Columns(w, 2, tabwriter.AlignRight)
+	fmt.Fprint(t, "receiver\twithout loss /s\tCPU\tlimit\t")
 	for _, f := range o.floods {
 		fmt.Fprintf(t, "flood of %s\treceived /s\t", rateName(f))
 	}
@@ -229,22 +274,22 @@ func (r *UDPResult) Print(w io.Writer) error {
 	for _, name := range o.receivers {
 		var free, cpu []float64
 		sent, got := make([][]float64, len(o.floods)), make([][]float64, len(o.floods))
-		limited := ""
+		limited, limit := "", "receiver"
 		for _, r := range r.Rounds {
 			if r.Receiver != name {
 				continue
 			}
 			free, cpu = append(free, r.LossFree.Sent), append(cpu, r.LossFree.CPU)
 			if r.Limited {
-				limited = ">="
+				limited, limit = ">=", "sender"
 			}
 			for i, f := range r.Floods {
 				sent[i], got[i] = append(sent[i], f.Sent), append(got[i], f.Received)
 			}
 		}
-		fmt.Fprintf(t, "%s\t%s%.0f\t%.0f%%\t", name, limited, median(free), 100*median(cpu))
+		fmt.Fprintf(t, "%s\t%s%.0f\t%.0f%%\t%s\t", name, limited, harness.Median(free), 100*harness.Median(cpu), limit)
 		for i := range o.floods {
-			fmt.Fprintf(t, "%.0f\t%.0f\t", median(sent[i]), median(got[i]))
+			fmt.Fprintf(t, "%.0f\t%.0f\t", harness.Median(sent[i]), harness.Median(got[i]))
 		}
 		fmt.Fprintln(t)
 	}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/ingest/udp"
+	"github.com/hopscope/hopscope/internal/testkit"
 )
 
 const procNetUDP = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops             
@@ -96,6 +98,9 @@ func TestReceivers(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			o := receiverOptions{Name: r.name, UDP: udp.DefaultConfig(), FlowBytes: 16 << 20}
 			o.UDP.Listen, o.UDP.ReceiveBufferBytes = []string{"127.0.0.1:0"}, 1<<20
+			if strings.HasSuffix(r.name, "bare") {
+				o.sum = new(sum)
+			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var count atomic.Uint64
@@ -115,21 +120,39 @@ func TestReceivers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			sent := &summed{Datagrams: g}
 			const n = 2000
-			for sent := 0; sent < n; sent += 100 {
-				if _, err := traffic.Send(ctx, traffic.SendConfig{To: to, Count: 100}, g); err != nil {
+			for total := 0; total < n; total += 100 {
+				if _, err := traffic.Send(ctx, traffic.SendConfig{To: to, Count: 100}, sent); err != nil {
 					t.Fatal(err)
 				}
-				for count.Load() < uint64(sent+100) {
-					time.Sleep(time.Millisecond)
+				for deadline := time.Now().Add(testkit.Patience); count.Load() < uint64(total+100); time.Sleep(time.Millisecond) {
+					if time.Now().After(deadline) {
+						t.Fatalf("%d of %d received", count.Load(), total+100)
+					}
 				}
 			}
 			cancel()
 			if err := <-done; err != nil || count.Load() != n {
 				t.Errorf("%d received, %v, want %d", count.Load(), err, n)
 			}
+			if o.sum != nil && *o.sum != sent.sum {
+				t.Errorf("received %+v, sent %+v", *o.sum, sent.sum)
+			}
 		})
 	}
+}
+
+// summed adds up the datagrams of a load.
+type summed struct {
+	traffic.Datagrams
+	sum sum
+}
+
+func (s *summed) NextFrom(exporter int, buf []byte) []byte {
+	b := s.Datagrams.NextFrom(exporter, buf)
+	s.sum.add(b)
+	return b
 }
 
 func TestUDPFlags(t *testing.T) {
@@ -144,21 +167,10 @@ func TestUDPFlags(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"--receivers", "nobody"}, {"--floods", "x"}, {"--floods", "-1"}, {"--bytes", "3"}, {"--send-cpu", "0"}, {"--payload", "x"}, {"--rounds", "0"}, {"--to", "x"},
+		{"--sender", "x"}, {"--pairs", "-1"}, {"--pairs", "3", "--sender", "socket"}, {"--pairs", "3", "--payload", "netflow5"}, {"--to", "[::1]:2055"},
 	} {
 		if _, err := parse(args...); err == nil {
 			t.Errorf("parse(%q) gave no error", args)
-		}
-	}
-}
-
-// The table shows medians, whatever the order of the rounds.
-func TestMedian(t *testing.T) {
-	for _, tt := range []struct {
-		v    []float64
-		want float64
-	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{9, 1, 4}, 4}, {[]float64{4, 1, 3, 2}, 2.5}} {
-		if got := median(tt.v); got != tt.want {
-			t.Errorf("median(%v) = %v, want %v", tt.v, got, tt.want)
 		}
 	}
 }

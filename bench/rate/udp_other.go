@@ -27,5 +27,5 @@ func (o *UDP) Run(context.Context) (*UDPResult, error) {
 // UDPResult has nothing.
 type UDPResult struct{}
 
-// Print writes nothing.
-func (r *UDPResult) Print(io.Writer) error { return nil }
+// Show writes nothing.
+func (r *UDPResult) Show(io.Writer) error { return nil }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"sync/atomic"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/net/ipv4"
 	"golang.org/x/sys/unix"
@@ -33,6 +34,8 @@ type receiverOptions struct {
 	UDP        udp.Config
 	FlowBytes  int64 // memory of the flow table
 	CPUProfile string
+	Counts     bool // the third file is memory with the count
+	sum        *sum // of datagrams of bare receivers, in tests
 }
 
 var receivers = []receiver{
@@ -42,10 +45,13 @@ var receivers = []receiver{
 	{"spread", "ingest/udp, 4 sockets, steering spread", runSource(newDiscard, four)},
 	{"decode", "ingest/udp and decoders", runSource(newDecoder, one)},
 	{"pipeline", "ingest/udp, decoders, exporters, flows, sketches, windows", runSource(newPipeline, one)},
+	{"bare", "recvmmsg, and nothing else", bareSocket},
 	{"ring", "ingest/afpacket", runRing(packetRing, newDiscard)},
 	{"ring-pipeline", "ingest/afpacket, decoders, exporters, flows, sketches, windows", runRing(packetRing, newPipeline)},
+	{"ring-bare", "TPACKET_V3, and nothing else", barePacketRing},
 	{"xdp", "ingest/afxdp", runRing(xdpRing, newDiscard)},
 	{"xdp-pipeline", "ingest/afxdp, decoders, exporters, flows, sketches, windows", runRing(xdpRing, newPipeline)},
+	{"xdp-bare", "AF_XDP, and nothing else", bareXDP},
 }
 
 func one(c *udp.Config) { c.Workers = 1 }
@@ -85,9 +91,16 @@ func serve() error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	var count atomic.Uint64
+	count := new(atomic.Uint64)
+	if o.Counts {
+		mem, err := unix.Mmap(3, 0, 8, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		if err != nil {
+			return fmt.Errorf("map the count: %w", err)
+		}
+		count = (*atomic.Uint64)(unsafe.Pointer(&mem[0]))
+	}
 	done := make(chan error, 1)
-	go func() { done <- r.run(ctx, o, &count, func(a netip.AddrPort) { fmt.Println(a) }) }()
+	go func() { done <- r.run(ctx, o, count, func(a netip.AddrPort) { fmt.Println(a) }) }()
 	asked := make(chan struct{})
 	go func() {
 		defer close(asked)

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/hopscope/hopscope/collector/traffic"
 )
 
@@ -26,11 +28,13 @@ type target struct {
 	ask   io.WriteCloser // nil for a command, which reports nothing
 	reply *bufio.Reader
 	ring  bool // the socket that the kernel counts drops of takes nothing
+
+	frames *frameSender // nil: a socket sends
 }
 
 // startTarget starts a receiver on its CPU and waits until it listens.
-func startTarget(o *UDP, name string) (*target, error) {
-	t := &target{addr: o.to, cpu: o.receiveCPU, ring: strings.HasPrefix(name, "ring") || strings.HasPrefix(name, "xdp")}
+func startTarget(o *UDP, name string, frames *frameSender) (*target, error) {
+	t := &target{frames: frames, addr: o.to, cpu: o.receiveCPU, ring: strings.HasPrefix(name, "ring") || strings.HasPrefix(name, "xdp")}
 	if name == "command" {
 		args := strings.Fields(o.command)
 		t.cmd = exec.Command(args[0], args[1:]...)
@@ -56,11 +60,20 @@ func startTarget(o *UDP, name string) (*target, error) {
 		return nil, err
 	}
 	t.reply = bufio.NewReader(out)
+	if frames != nil {
+		fd, err := unix.FcntlInt(uintptr(frames.count.FD()), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return nil, err
+		}
+		count := os.NewFile(uintptr(fd), "count")
+		defer count.Close()
+		t.cmd.ExtraFiles = []*os.File{count}
+	}
 	if err := startOn(t.cmd, o.receiveCPU); err != nil {
 		return nil, err
 	}
 	line := ""
-	err = json.NewEncoder(t.ask).Encode(receiverOptions{Name: name, UDP: o.udp, FlowBytes: o.flowBytes, CPUProfile: o.profile})
+	err = json.NewEncoder(t.ask).Encode(receiverOptions{Name: name, UDP: o.udp, FlowBytes: o.flowBytes, CPUProfile: o.profile, Counts: frames != nil})
 	if err == nil {
 		line, err = t.reply.ReadString('\n')
 	}
@@ -141,7 +154,7 @@ func (t *target) try(ctx context.Context, load traffic.Datagrams, rate float64, 
 	if err != nil {
 		return trial{}, err
 	}
-	sent, err := traffic.Send(ctx, traffic.SendConfig{To: t.addr, Rate: rate, Duration: period}, load)
+	sent, err := t.send(ctx, load, rate, period)
 	if err != nil {
 		return trial{}, err
 	}
@@ -169,6 +182,25 @@ func (t *target) try(ctx context.Context, load traffic.Datagrams, rate float64, 
 	}
 	r.Received = float64(received) / seconds
 	return r, nil
+}
+
+// send sends for a period, at a rate or as fast as the sender can.
+func (t *target) send(ctx context.Context, load traffic.Datagrams, rate float64, period time.Duration) (traffic.Result, error) {
+	if t.frames == nil {
+		return traffic.Send(ctx, traffic.SendConfig{To: t.addr, Rate: rate, Duration: period}, load)
+	}
+	r, err := t.frames.send(sending{rate: rate, period: period}, nil)
+	return traffic.Result{Sent: r.frames, Elapsed: r.elapsed}, err
+}
+
+// drops are the datagrams that the kernel had no room for, before the receiver.
+func (t *target) drops() (uint64, error) {
+	n, err := readBacklogDrops(t.cpu)
+	if err != nil || t.ring {
+		return n, err
+	}
+	c, err := readSockets(t.addr.Port())
+	return n + c.drops, err
 }
 
 // settle waits until the socket is empty and nothing moves any more.

@@ -6,12 +6,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/bench/harness"
-	"github.com/hopscope/hopscope/bench/rate"
+	"github.com/hopscope/hopscope/bench/loop"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
 func agentCommand() *cobra.Command {
-	cfg := rate.DefaultAgentConfig()
+	cfg := loop.DefaultAgentConfig()
 	var out output
 	c := &cobra.Command{
 		Use:   "agent",
@@ -39,7 +39,7 @@ when they arrive at the other end. It needs root, or a user namespace, and iprou
 			return cli.Usagef("--batch %d is outside 1..1024", cfg.Batch)
 		}
 		done := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return "an agent" })
-		r, err := rate.Agent(c.Context(), cfg)
+		r, err := loop.Agent(c.Context(), cfg)
 		done()
 		if err != nil {
 			return err

@@ -81,7 +81,7 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"loop x", "loop nonsense", "loop --fault nonsense", "loop --format xml", "loop --seeds 0",
 		"planner --format xml", "findings --format xml", "compare --format xml text text", "compare text", "compare text text", "compare nowhere nowhere",
 		"fleet x", "fleet --brokers nowhere", "fleet --format xml",
-		"udp x", "udp --receivers nonsense", "udp --command x --to nowhere", "udp --to nowhere", "udp --floods -1", "udp --payload x", "udp --format xml", "udp --cpuprofile x --rounds 0",
+		"udp x", "udp --receivers nonsense", "udp --command x --to nowhere", "udp --to nowhere", "udp --floods -1", "udp --payload x", "udp --sender x", "udp --pairs -1", "udp --pairs 2 --sender socket", "udp --format xml", "udp --cpuprofile x --rounds 0",
 		"findings nonsense", "findings --hops 0", "findings --quiet -1", "findings --seeds 0",
 		"findings world x", "findings world --half both", "findings world --scenario nothing", "findings world --format xml", "findings world --seeds 0",
 	}

@@ -1,4 +1,4 @@
-package rate
+package loop
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/probe"
 )
@@ -104,7 +105,7 @@ func runAgent(ctx context.Context, cfg *AgentConfig) (r AgentResult, err error) 
 		sends, lates = append(sends, x.AgentRate/x.BareRate), append(lates, x.AgentP99/x.BareP99)
 		r.RatioOfRounds = append(r.RatioOfRounds, x)
 	}
-	r.BareRate, r.AgentRate, r.SendRatio, r.LateRatio = median(bare), median(ours), median(sends), median(lates)
+	r.BareRate, r.AgentRate, r.SendRatio, r.LateRatio = harness.Median(bare), harness.Median(ours), harness.Median(sends), harness.Median(lates)
 	r.BareLate, r.AgentLate = medians(bareLate), medians(oursLate)
 	return r, nil
 }
@@ -115,13 +116,13 @@ func medians(list []Late) Late {
 		for k := range list {
 			v = append(v, get(&list[k]))
 		}
-		return median(v)
+		return harness.Median(v)
 	}
 	return Late{of(func(l *Late) float64 { return l.P50 }), of(func(l *Late) float64 { return l.P99 }), of(func(l *Late) float64 { return l.Max })}
 }
 
-// route is that of all probes here.
-var route = []int{1, 2, 3, 4}
+// agentRoute is the route of all probes here.
+var agentRoute = []int{1, 2, 3, 4}
 
 // numberAt is where a frame has the lower byte of its probe's number: in the source port of UDP.
 const numberAt = 14 + 2 + 2*4 + 2 + 20 + 1
@@ -136,7 +137,7 @@ func exampleFrame(p *probe.Plan, number uint32) ([]byte, error) {
 	for k := range e.ToMAC {
 		e.ToMAC[k] = 0xff
 	}
-	t, err := probe.NewTemplate(p, &probe.Probe{ID: "p", Route: route, Interval: time.Second}, number, &e)
+	t, err := probe.NewTemplate(p, &probe.Probe{ID: "p", Route: agentRoute, Interval: time.Second}, number, &e)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +221,7 @@ func agentRuns(ctx context.Context, cfg *AgentConfig, probes int, interval, d ti
 	p := probe.Plan{Epoch: 1, Dialect: probe.INT21}
 	p.Basic, p.Detailed = p.Dialect.Bitmaps()
 	for k := range probes {
-		p.Probes = append(p.Probes, probe.Probe{ID: fmt.Sprint(k), Route: route, Interval: interval, Phase: interval / time.Duration(probes) * time.Duration(k), Agent: "a"})
+		p.Probes = append(p.Probes, probe.Probe{ID: fmt.Sprint(k), Route: agentRoute, Interval: interval, Phase: interval / time.Duration(probes) * time.Duration(k), Agent: "a"})
 	}
 	if _, err := a.Adopt(&p, "bench"); err != nil {
 		return err

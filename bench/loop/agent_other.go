@@ -1,6 +1,6 @@
 //go:build !linux
 
-package rate
+package loop
 
 import (
 	"context"
