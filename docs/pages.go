@@ -18,7 +18,7 @@ var Pages = []Group{
 		"install", "sizing", "operating", "access", "findings", "alerts", "inventory", "map", "agent", "loop", "fleet", "fleet-security", "harness",
 	}},
 	{"Reference", "What there is, to look up.", []string{
-		"configuration", "agent-settings", "control-settings", "api", "metrics", "series", "jsonl", "reports-arrow", "formats", "formats-compared", "p4", "plans",
+		"configuration", "agent-settings", "control-settings", "api", "metrics", "series", "jsonl", "reports-arrow", "formats", "p4", "plans",
 		"plan-cover", "plan-attention", "plan-orchestrate", "plan-delivery", "plan-queries", "plan-schedule", "examples/README", "glossary",
 	}},
 	{"Explanation", "How it works, why, and what was measured.", []string{
