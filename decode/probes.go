@@ -27,10 +27,36 @@ type ProbeCounts struct {
 	Delays []DelayCount // of received probes, in ascending order of the codes
 
 	// Way holds the routers that probes pass on their way out, by the addresses with which they answered a trace; the zero
-	// address is one without an answer. A report has either counts or a way, of which it is the whole. It is empty in
-	// reports of counts.
+	// address is one without an answer. A report has either counts, or a way, or rounds, of which it is the whole. It is
+	// empty in other reports.
 	Way []Addr
+
+	Rounds ProbeRounds // of a path of a plan, in a report of their own
 }
+
+// ProbeRounds are the rounds that one end of a path of a plan has counted so far. They are totals, so that the next report
+// makes up for a lost one, and both ends number rounds alike. The difference between the rounds that were sent and those that
+// came is what was lost.
+type ProbeRounds struct {
+	End      ProbeEnd
+	Count    uint32 // number of the count: one that begins anew, with other totals, has another number
+	Turn     uint32 // number of the report in its count; a report with a lower one is older
+	First    uint32 // round that came first; 0 at the sender
+	Next     uint32 // round behind the latest one that was sent; of a receiver, that came by its report before
+	Received uint32 // rounds from First on and before Next that came, each counted once; 0 at the sender
+}
+
+// ProbeEnd is an end of a path.
+type ProbeEnd uint8
+
+const (
+	NoEnd    ProbeEnd = iota // no rounds are known
+	Sender                   // the agent that sends the probes
+	Receiver                 // the agent that they come to
+)
+
+// String returns the role, as in JSON.
+func (e ProbeEnd) String() string { return [...]string{"none", "sender", "receiver"}[min(e, Receiver)] }
 
 // ClassPath returns the path number of one of several sessions of STAMP that differ in their DSCP. Its lower 16 bits are
 // the identifier of the session, and above them is the DSCP plus 1.

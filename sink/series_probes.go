@@ -15,7 +15,7 @@ var probes = series("probe", "Path of probes between two agents (`hopscope agent
 		integer("sent", "", "probes sent", func(s *inference.ProbeStats) uint64 { return s.Sent }),
 		integer("received", "", "probes received, late ones included, duplicates not", func(s *inference.ProbeStats) uint64 { return s.Received }),
 		integer("lost", "", "probes lost, less earlier ones that arrived late; of a planned probe all that were due and did not come", (*inference.ProbeStats).Lost),
-		integer("lost_forward", "", "of these, probes lost on the way out, by the reflector's numbers; of a planned probe those between others that came", func(s *inference.ProbeStats) int64 { return s.Forward }),
+		integer("lost_forward", "", "of these, probes lost on the way out, by the reflector's numbers; of a planned probe those that both agents account for", func(s *inference.ProbeStats) int64 { return s.Forward }),
 		integer("lost_back", "", "of these, answers lost, likewise", func(s *inference.ProbeStats) int64 { return s.Back }),
 		integer("late", "", "probes received after their timeout", func(s *inference.ProbeStats) uint64 { return s.Late }),
 		integer("duplicated", "", "probes received again", func(s *inference.ProbeStats) uint64 { return s.Twice }),

@@ -296,6 +296,16 @@ func (o *object) probes(p *decode.ProbeCounts) {
 		o.b = append(o.b, "]}"...)
 		return
 	}
+	if n := &p.Rounds; n.End != decode.NoEnd {
+		o.b = append(append(o.b, `,"rounds":{"end":"`...), n.End.String()...)
+		o.uint(`","count":`, uint64(n.Count))
+		o.uint(`,"turn":`, uint64(n.Turn))
+		o.uint(`,"first":`, uint64(n.First))
+		o.uint(`,"next":`, uint64(n.Next))
+		o.uint(`,"received":`, uint64(n.Received))
+		o.b = append(o.b, "}}"...)
+		return
+	}
 	o.uint(`,"sent":`, uint64(p.Sent))
 	o.uint(`,"received":`, uint64(p.Received))
 	o.uint(`,"missed":`, uint64(p.Missed))

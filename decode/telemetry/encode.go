@@ -55,7 +55,7 @@ type Header struct {
 	DigestBits int
 	Looped     uint8
 
-	// Probes are the outcomes of probes, for 2.0 and without a digest, or nil. They have at most [MostDelays] delays, or a way of at most [decode.MostWay] routers.
+	// Probes are the outcomes of probes, for 2.0 and without a digest, or nil. They have at most [MostDelays] delays, or a way of at most [decode.MostWay] routers, or rounds.
 	Probes *decode.ProbeCounts
 }
 

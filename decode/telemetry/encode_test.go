@@ -56,7 +56,12 @@ var sent = []struct {
 	{"2.0, way of probes", func(dst []byte) []byte {
 		return Append20(AppendGroup(dst, 0, 300, 3), &Header{Inner: InnerIPv4, Probes: &waySent}, 28)
 	}, "2000012c 00000003 14170e00 0000 5052 4000 0000 00000007 00000002 00000000000000000000ffff0a000001 00000000000000000000000000000000 00000000000000000000ffff0a000002", 76},
+	{"2.0, rounds of probes", func(dst []byte) []byte {
+		return Append20(AppendGroup(dst, 0, 300, 3), &Header{Inner: InnerIPv4, Probes: &roundsSent}, 28)
+	}, "2000012c 00000003 14110800 0000 5052 2000 0000 00000007 00000002 00000002 9e3779b9 00000009 00000003 00000067 00000060", 52},
 }
+
+var roundsSent = decode.ProbeCounts{Path: 7, Epoch: 2, Rounds: decode.ProbeRounds{End: decode.Receiver, Count: 0x9e3779b9, Turn: 9, First: 3, Next: 103, Received: 96}}
 
 var waySent = decode.ProbeCounts{Path: 7, Epoch: 2, Way: []decode.Addr{decode.AddrFrom4([]byte{10, 0, 0, 1}), {}, decode.AddrFrom4([]byte{10, 0, 0, 2})}}
 

@@ -26,6 +26,14 @@ const probeWords = 11
 //	routers       to the end, four words each: IPv6 addresses, those of IPv4 as ::ffff:a.b.c.d, :: for one without an answer
 const probeWay uint16 = 0x4000
 
+// DSMdBits of rounds of probes: one bit is for all of them.
+//
+//	path, epoch, end, count, turn, first, next, received   one word each; end is 1 for the sender and 2 for the receiver
+const probeRounds uint16 = 0x2000
+
+// roundWords are the words of rounds.
+const roundWords = 8
+
 // Words of a way before the routers, and of a router.
 const wayWords, routerWords = 2, 4
 
@@ -34,6 +42,9 @@ func wordsOf(p *decode.ProbeCounts) int {
 	if len(p.Way) > 0 {
 		return wayWords + routerWords*len(p.Way)
 	}
+	if p.Rounds.End != decode.NoEnd {
+		return roundWords
+	}
 	return probeWords + len(p.Delays)
 }
 
@@ -41,6 +52,9 @@ func wordsOf(p *decode.ProbeCounts) int {
 func bitsOf(p *decode.ProbeCounts) uint16 {
 	if len(p.Way) > 0 {
 		return probeWay
+	}
+	if p.Rounds.End != decode.NoEnd {
+		return probeRounds
 	}
 	return probeCounts
 }
@@ -56,8 +70,11 @@ func words(p *decode.ProbeCounts) [probeWords - 2]*uint32 {
 // probes reads the domain specific metadata x of counts of probes, as ds states them. Other bytes are left to other
 // readers.
 func probes(r *decode.Report, ds uint16, x []byte) bool {
-	if ds == probeWay {
+	switch ds {
+	case probeWay:
 		return way(r, x)
+	case probeRounds:
+		return rounds(r, x)
 	}
 	if ds != probeCounts || len(x) < 4*probeWords {
 		return false
@@ -104,13 +121,41 @@ func way(r *decode.Report, x []byte) bool {
 	return true
 }
 
-// appendProbes appends the domain specific metadata of counts of probes, or of their way.
+// rounds reads the domain specific metadata x of rounds of probes. Totals that no count has are left to other readers.
+func rounds(r *decode.Report, x []byte) bool {
+	if len(x) != 4*roundWords {
+		return false
+	}
+	var w [roundWords]uint32
+	for k := range w {
+		w[k] = binary.BigEndian.Uint32(x[4*k:])
+	}
+	n := decode.ProbeRounds{End: decode.ProbeEnd(min(w[2], 255)), Count: w[3], Turn: w[4], First: w[5], Next: w[6], Received: w[7]}
+	switch {
+	case n.End == decode.Sender && n.First == 0 && n.Received == 0:
+	case n.End == decode.Receiver && n.Received <= n.Next-n.First: // which wrap around
+	default:
+		return false
+	}
+	p := r.AddProbes()
+	p.Path, p.Epoch, p.Rounds = w[0], w[1], n
+	r.Kind = decode.KindProbes
+	return true
+}
+
+// appendProbes appends the domain specific metadata of counts of probes, of their way, or of their rounds.
 func appendProbes(dst []byte, p *decode.ProbeCounts) []byte {
 	if len(p.Way) > 0 {
 		dst = binary.BigEndian.AppendUint32(dst, p.Path)
 		dst = binary.BigEndian.AppendUint32(dst, p.Epoch)
 		for i := range p.Way {
 			dst = append(dst, p.Way[i][:]...)
+		}
+		return dst
+	}
+	if n := &p.Rounds; n.End != decode.NoEnd {
+		for _, w := range [roundWords]uint32{p.Path, p.Epoch, uint32(n.End), n.Count, n.Turn, n.First, n.Next, n.Received} {
+			dst = binary.BigEndian.AppendUint32(dst, w)
 		}
 		return dst
 	}

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"bytes"
 	"reflect"
 	"testing"
 
@@ -71,6 +72,70 @@ func TestWay(t *testing.T) {
 			t.Errorf("%s: %+v", what, r)
 		}
 	}
+}
+
+// TestRounds holds that rounds of probes come back as they were sent, without the counts of a report before. Totals that no
+// count can have stay data of a domain.
+func TestRounds(t *testing.T) {
+	good := append(Append20(AppendGroup(nil, 0, 300, 3), &Header{Inner: InnerIPv4, Probes: &roundsSent}, 28), make([]byte, 28)...)
+	r := readOne(good)
+	if p := *r.AddProbes(); r.Kind != decode.KindProbes || !reflect.DeepEqual(p, roundsSent) || r.Unknown != nil || r.Remarks != 0 || r.NodeID != 3 {
+		t.Errorf("%+v, %+v", r, p)
+	}
+	for n := range good {
+		readOne(good[:n:n])
+	}
+	for what, change := range map[string]func(b []byte){
+		"no end":                     func(b []byte) { b[31] = 0 },
+		"an end that there is not":   func(b []byte) { b[30] = 1 },
+		"a sender of received ones":  func(b []byte) { b[31] = 1 },
+		"more received than numbers": func(b []byte) { b[50] = 1 },
+		"a bit of other versions":    func(b []byte) { b[16] = 0x10 },
+	} {
+		b := append([]byte(nil), good...)
+		change(b)
+		if r := readOne(b); r.Kind == decode.KindProbes || r.Unknown == nil {
+			t.Errorf("%s: %+v", what, r)
+		}
+	}
+}
+
+// TestUnknownProbes holds that a reader takes a report about probes that it does not know for data of a domain, as earlier versions do
+// with rounds, and reads the counts behind it in the same datagram.
+func TestUnknownProbes(t *testing.T) {
+	b := Append20(AppendGroup(nil, 0, 300, 3), &Header{Inner: InnerIPv4, Probes: &roundsSent}, 28)
+	b[16] = 0x10 // a bit that no version has
+	b = append(Append20(append(b, make([]byte, 28)...), &Header{Inner: InnerIPv4, Probes: &probesSent}, 28), make([]byte, 28)...)
+	var rd Reader
+	var r decode.Report
+	var in Inner
+	rd.Start(&Options{Versions: AllVersions}, b, 0, len(b))
+	for k, want := range []decode.Kind{decode.KindPostcard, decode.KindProbes} {
+		r.Reset()
+		if rd.Next(&r, &in); r.Error() != nil || r.Kind != want || (len(r.Unknown) > 0) != (k == 0) {
+			t.Errorf("report %d: %+v", k, r)
+		}
+	}
+}
+
+// FuzzProbes holds that what is read of probes is what was sent: written again it has the same bytes.
+func FuzzProbes(f *testing.F) {
+	for _, p := range []*decode.ProbeCounts{&probesSent, &waySent, &roundsSent} {
+		f.Add(bitsOf(p), appendProbes(nil, p))
+	}
+	f.Fuzz(func(t *testing.T, bits uint16, data []byte) {
+		if len(data)%4 != 0 || len(data) > 4*200 {
+			return
+		}
+		var r decode.Report
+		if !probes(&r, bits, data) {
+			return
+		}
+		p := r.AddProbes()
+		if got := appendProbes(nil, p); bitsOf(p) != bits || !bytes.Equal(got, data) {
+			t.Fatalf("%#x %x is read as %+v and written as %#x %x", bits, data, p, bitsOf(p), got)
+		}
+	})
 }
 
 // TestDelayCodes holds that each delay has the code of which it is at most the longest, and within a part in 16 of it.

@@ -158,7 +158,7 @@ func (x *probes) settled(s *inference.ProbeStats) inference.ProbeStats {
 	if n := min(out.Forward, 0) - out.Lost(); n > 0 { // late are what was unknown, but for rounds that came behind later ones
 		out.Late -= min(out.Late, uint64(n))
 	}
-	if unknown > 0 || out.Sent > 0 && out.Received|out.Missed|out.Late == 0 {
+	if unknown > 0 || s.From != s.To && out.Received|out.Missed|out.Late == 0 { // one end reports, or none yet
 		x.unknown++
 	}
 	out.Forward, out.Back = 0, 0 // nothing goes home

@@ -26,7 +26,7 @@ func (s *State) Cut(end int64) *Cut {
 	c := s.cut
 	s.cutTop(&c.partial)
 	s.cutPairs(&c.partial, end)
-	s.cutWays(&c.partial)
+	s.cutWays(&c.partial, end)
 	if s.cut, s.spare = s.spare, nil; s.cut == nil {
 		s.cut = s.newCut()
 	}

@@ -20,6 +20,7 @@
 //	path.go    the path of a flow and its changes, from stacks of its hops; postcard.go from reports of one hop each
 //	buffer.go  the sketches of a flow's hops, through a buffer of codes
 //	pair.go    packets that the first switch on their way reports, and the last one does not
+//	rounds.go  probes of plans that were lost, by the totals of their sender and receiver
 //	ways.go    probes that an agent lost, with the routers on their way
 //	digest.go  paths and values from PINT digests, which package digest reads
 //

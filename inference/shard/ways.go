@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"math"
 	"unsafe"
 
 	"github.com/hopscope/hopscope/decode"
@@ -27,6 +28,21 @@ type probeWays struct {
 	list  []probeWay
 	index map[wayKey]int
 	path  []inference.HopKey
+	begun int64 // start of the window, ns since 1970
+
+	latest  int64 // time of the latest report
+	setBack bool  // the clock was, in this window
+}
+
+// setBackBy is how much earlier a report is than the one before if the clock was set back, ns.
+const setBackBy = 1e9
+
+// passTime notes the time of a report, or of the end of a window.
+func (x *probeWays) passTime(at int64) {
+	if at < x.latest-setBackBy {
+		x.setBack, x.latest = true, at
+	}
+	x.latest = max(x.latest, at)
 }
 
 // wayKey is a flow of probes, and its number among those between its agents.
@@ -46,7 +62,9 @@ type probeWay struct {
 	last    uint32                 // window
 
 	plan    inference.ProbeStats // of a path of a plan: counts of this window
-	arrived bool                 // a probe came in this epoch, so that the way of its flow is that of the path
+	rounds  roundPair
+	unheard uint64 // rounds of this window that were missed of a sender of which nothing ever came
+	arrived bool   // a probe came in this epoch, so that the way of its flow is that of the path
 }
 
 // at returns the state of a flow, or nil if there is no place.
@@ -74,6 +92,7 @@ func (x *probeWays) at(k wayKey, window uint32) *probeWay {
 
 // observeProbes counts a report of an agent about probes.
 func (s *State) observeProbes(r *decode.Report, n *decode.ProbeCounts) {
+	s.ways.passTime(r.Time)
 	w := s.ways.at(wayKey{r.Flow, n.Path}, s.window)
 	if w != nil {
 		w.agent = r.NodeID
@@ -90,12 +109,16 @@ func (s *State) observeProbes(r *decode.Report, n *decode.ProbeCounts) {
 		}
 		return
 	}
+	if inference.IsProbe(&r.Flow) && r.Flow.Src != r.Flow.Dst {
+		s.observePlanned(r, w, n)
+		return
+	}
 	s.cut.partial.AddProbes(r.NodeID, &r.Flow, n)
 	switch {
 	case w == nil:
 		return
 	case inference.IsProbe(&r.Flow):
-		w.observePlanned(n)
+		w.addPlanned(n)
 		return
 	}
 	if n.Epoch != w.epoch {
@@ -109,8 +132,49 @@ func (s *State) observeProbes(r *decode.Report, n *decode.ProbeCounts) {
 	}
 }
 
-// observePlanned counts a report about a path of a plan. Two agents report of one, and not of the same epoch at all times.
-func (w *probeWay) observePlanned(n *decode.ProbeCounts) {
+// observePlanned counts a report about a path of a plan between two agents. What was lost is the difference of the rounds of both. Of a receiver that does
+// not know the sender, and without a place, missed rounds are not known to be lost.
+func (s *State) observePlanned(r *decode.Report, w *probeWay, n *decode.ProbeCounts) {
+	counts := *n
+	switch {
+	case n.Rounds.End != decode.NoEnd:
+		if w == nil {
+			return
+		}
+		grown := w.rounds.report(n.Epoch, &n.Rounds, r.Time)
+		if grown == 0 || r.Flow.Src == noSender {
+			return
+		}
+		counts = decode.ProbeCounts{Path: n.Path, Epoch: n.Epoch, Missed: uint32(max(grown, 0)), Late: uint32(max(-grown, 0)), Forward: int32(grown)}
+	case w == nil || w.rounds.replaces(n, r.Time):
+		counts.Missed, counts.Late, counts.Forward = 0, 0, 0
+		if w != nil && r.Flow.Src == noSender {
+			w.unheard, w.agent = w.unheard+uint64(n.Missed), r.NodeID
+		}
+	}
+	s.cut.partial.AddProbes(r.NodeID, &r.Flow, &counts)
+	if w != nil {
+		w.addPlanned(&counts)
+	}
+}
+
+// noSender is the address in reports of a receiver that does not know its sender.
+var noSender = decode.AddrFrom4([]byte{0, 0, 0, 0})
+
+// cutUnheard counts the rounds that a receiver missed of a sender of which it knows nothing, if it waited for them in all
+// of the window. Otherwise the sender can have ended before.
+func (s *State) cutUnheard(p *window.Partial, w *probeWay, end int64) {
+	if w.unheard > 0 && !s.ways.setBack && w.rounds.throughout(s.ways.begun-unheardMargin, end-unheardMargin) {
+		p.AddProbes(w.agent, &w.key.flow, &decode.ProbeCounts{Path: w.key.path, Epoch: w.epoch, Missed: uint32(min(w.unheard, math.MaxUint32))})
+	}
+	w.unheard = 0
+}
+
+// unheardMargin is the time between a round and its report, ns.
+const unheardMargin = 2e9
+
+// addPlanned adds the counts of a report about a path of a plan. Two agents report of one, and not of the same epoch at all times.
+func (w *probeWay) addPlanned(n *decode.ProbeCounts) {
 	if n.Epoch != w.epoch {
 		w.epoch, w.plan, w.arrived = n.Epoch, inference.ProbeStats{}, false
 	}
@@ -139,11 +203,14 @@ func (s *State) cutPlanned(p *window.Partial, w *probeWay) {
 }
 
 // cutWays adds what was lost of probes until the end of the window. Of an unknown way the path is the agent alone.
-func (s *State) cutWays(p *window.Partial) {
+func (s *State) cutWays(p *window.Partial, end int64) {
 	x := &s.ways
+	x.passTime(end)
+	defer func() { x.begun, x.setBack = end, false }()
 	for i := range x.list {
 		w := &x.list[i]
 		if inference.IsProbe(&w.key.flow) {
+			s.cutUnheard(p, w, end)
 			s.cutPlanned(p, w)
 			continue
 		}

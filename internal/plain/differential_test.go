@@ -212,6 +212,9 @@ func seeds(t testing.TB) (list []struct {
 	counts = append(telemetry.Append20(counts, &telemetry.Header{Inner: telemetry.InnerIPv4, Probes: &decode.ProbeCounts{
 		Path: 7, Epoch: 2, Way: []decode.Addr{decode.AddrFrom4([]byte{10, 0, 0, 1}), {}, {0: 0x20, 15: 1}},
 	}}, len(stamped)), stamped...)
+	for _, n := range []decode.ProbeRounds{{End: decode.Sender, Count: 1 << 31, Turn: 4, Next: 100}, {End: decode.Receiver, Count: 5, Turn: 2, First: 1<<32 - 3, Next: 90, Received: 93}} {
+		counts = append(telemetry.Append20(counts, &telemetry.Header{Inner: telemetry.InnerIPv4, Probes: &decode.ProbeCounts{Path: 7, Epoch: 2, Rounds: n}}, len(stamped)), stamped...)
+	}
 	reports := seed{"auto", nil, []plain.Frame{
 		datagram(32766, 0, example("tr05-drop")),
 		datagram(32766, 0, append(example("tr05-local"), inner(5001, marked, example("int05-udp"))...)),

@@ -1,6 +1,7 @@
 package plain
 
 import (
+	"math"
 	"math/bits"
 	"net/netip"
 	"slices"
@@ -61,6 +62,9 @@ func (r *report) probes(b []byte, at, end int, domain, dsMdBits uint16) bool {
 	if domain == 0x5052 && dsMdBits == 0x4000 {
 		return r.way(b, at, end)
 	}
+	if domain == 0x5052 && dsMdBits == 0x2000 {
+		return r.rounds(b, at, end)
+	}
 	if domain != 0x5052 || dsMdBits != 0x8000 || end-at < 44 {
 		return false
 	}
@@ -110,6 +114,25 @@ func (r *report) way(b []byte, at, end int) bool {
 		r.Object["probes"] = Object{"path": uint64(u32(b, at)), "epoch": uint64(u32(b, at+4)), "way": routers}
 	}
 	return known
+}
+
+// rounds reads the rounds of a path that one end of it has counted.
+func (r *report) rounds(b []byte, at, end int) bool {
+	if end-at != 32 {
+		return false
+	}
+	side, first, next, received := u32(b, at+8), u32(b, at+20), u32(b, at+24), u32(b, at+28)
+	o := Object{"count": uint64(u32(b, at+12)), "turn": uint64(u32(b, at+16)), "first": uint64(first), "next": uint64(next), "received": uint64(received)}
+	switch {
+	case side == 1 && first|received == 0:
+		o["end"] = "sender"
+	case side == 2 && uint64(received) <= (uint64(next)-uint64(first))&math.MaxUint32:
+		o["end"] = "receiver"
+	default:
+		return false
+	}
+	r.Object["probes"] = Object{"path": uint64(u32(b, at)), "epoch": uint64(u32(b, at+4)), "rounds": o}
+	return true
 }
 
 func (r *report) flag(set bool, name string) {

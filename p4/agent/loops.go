@@ -138,6 +138,7 @@ func (c *clock) set() bool {
 // receiveLoop takes what comes, until ctx ends.
 func (a *Agent) receiveLoop(ctx context.Context) error {
 	r := receiver{agent: a, parser: probe.NewParser(a.ends.Mark), track: probe.NewTrack(a.cfg.MaxProbes), began: time.Now(), clock: newClock()}
+	r.track.Count = uint32(r.began.UnixMicro())
 	r.parser.Node, r.parser.Lax = a.cfg.reportedNode(), a.cfg.Unsigned
 	if a.keys.Load() != nil {
 		r.parser.Keys = new(probe.Digester)

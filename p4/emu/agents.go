@@ -150,6 +150,7 @@ func (n *Network) StartAgent(name string) {
 		a := n.agents[k]
 		a.stopped, a.track, a.paths, a.spoiled, a.unfollowed = false, probe.NewTrack(a.limits.Probes), probe.NewTrack(a.limits.Probes), 0, 0
 		a.life++
+		a.paths.Count = uint32(a.life) << 16
 	}
 }
 

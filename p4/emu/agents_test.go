@@ -68,6 +68,9 @@ func TestAgentsSeeEveryLink(t *testing.T) {
 			b.Reset()
 			d.Datagram(&b, decode.AddrFrom(x.From.Addr()), x.Payload, 0)
 			for _, r := range b.Reports {
+				if r.Kind == decode.KindProbes { // rounds of a path
+					continue
+				}
 				if err := r.Error(); err != nil || len(r.Hops) == 0 {
 					t.Fatalf("%s: %v, %d hops: %x", dialect, err, len(r.Hops), x.Payload)
 				}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -19,6 +20,8 @@ type Expectations struct {
 	work   *Work   // the agent's sends of it
 	to     [4]byte // address of the agent
 	own    map[TrackKey]*expected
+	byID   map[string]*expected
+	agents map[[4]byte]string // by the addresses that the plan has of them; "" where two have the same
 
 	longest   int64 // interval, ns
 	unplanned int   // probes that are followed, and that the plan does not have
@@ -52,17 +55,18 @@ type expected struct {
 	unsent    int64  // of these, those since the last arrival
 	arrivedAt int64  // when that was, as state.ran
 
-	path    uint32 // number of its path at collectors
-	ports   uint32 // of its route
-	shared  bool   // another one that comes has the same number of its path
-	unsure  bool   // a probe that came may be this one or another one of the plan
-	bound   bool   // it is sure that the probe of state is this one
+	path    uint32   // number of its path at collectors
+	ports   uint32   // of its route
+	shared  bool     // another one that comes has the same number of its path
+	agent   string   // that sends it
+	rivals  []string // ids of others of the plan that a probe that came may be instead
+	bound   bool     // it is sure that the probe of state is this one
 	outcome outcome
 }
 
 // NewExpectations finds the probes of a plan that come to the agent of a name, which has an address and sends its own by w.
 func NewExpectations(p *Plan, name string, source [4]byte, w *Work) *Expectations {
-	x := &Expectations{Epoch: p.Epoch, Latest: p.Epoch, plan: p, work: w, to: source, own: map[TrackKey]*expected{}, unsent: make([]uint32, len(w.Templates))}
+	x := &Expectations{Epoch: p.Epoch, Latest: p.Epoch, plan: p, work: w, to: source, own: map[TrackKey]*expected{}, byID: map[string]*expected{}, agents: agentsOf(p), unsent: make([]uint32, len(w.Templates))}
 	paths := pathNumbers(p)
 	x.outbound = outbounds(w, name, paths)
 	templates := make(map[int]int, len(w.Templates))
@@ -74,7 +78,7 @@ func NewExpectations(p *Plan, name string, source [4]byte, w *Work) *Expectation
 		if q.Collector != name && !(q.Collector == "" && q.Agent == name && !q.To.IsValid()) {
 			continue
 		}
-		e := expected{id: q.ID, probe: k, interval: int64(q.Interval), phase: int64(q.Phase), hops: len(q.Route), own: q.Agent == name, path: paths[k], ports: portsOf(q.Route, func(port *int) int { return *port })}
+		e := expected{id: q.ID, probe: k, interval: int64(q.Interval), phase: int64(q.Phase), hops: len(q.Route), own: q.Agent == name, agent: q.Agent, path: paths[k], ports: portsOf(q.Route, func(port *int) int { return *port })}
 		if e.own {
 			e.template = templates[k]
 			e.key = TrackKey{source, w.Templates[e.template].Number}
@@ -85,6 +89,7 @@ func NewExpectations(p *Plan, name string, source [4]byte, w *Work) *Expectation
 	first := make(map[uint32]*expected, len(x.list))
 	for k := range x.list {
 		e := &x.list[k]
+		x.byID[e.id] = e
 		if e.own {
 			x.own[e.key] = e
 		}
@@ -94,6 +99,22 @@ func NewExpectations(p *Plan, name string, source [4]byte, w *Work) *Expectation
 		first[e.path] = e
 	}
 	return x
+}
+
+// agentsOf returns the agents by the addresses to which a plan sends probes for them.
+func agentsOf(p *Plan) map[[4]byte]string {
+	agents := map[[4]byte]string{}
+	for k := range p.Probes {
+		q := &p.Probes[k]
+		if to := q.To.Unmap(); to.Is4() && q.Collector != "" {
+			if name, known := agents[to.As4()]; known && name != q.Collector {
+				agents[to.As4()] = ""
+			} else {
+				agents[to.As4()] = q.Collector
+			}
+		}
+	}
+	return agents
 }
 
 // sentSoFar reports whether the agent can have sent a round of an own probe. The sender notes a round when the card has taken it, so that one
@@ -117,6 +138,7 @@ func (t *Track) Expect(p *Expectations) {
 		x.due = nil
 	}
 	t.Plan, p.reported = p, t.now
+	t.Count++
 	for k := range p.outbound {
 		p.outbound[k].since = t.now
 	}
@@ -127,7 +149,7 @@ func (t *Track) Expect(p *Expectations) {
 		if o == nil || o.own != e.own || e.own && o.key != e.key {
 			continue
 		}
-		e.ran, e.silent, e.state, e.key, e.unsure, e.bound = o.ran, o.silent, o.state, o.key, o.unsure, o.bound
+		e.ran, e.silent, e.state, e.key, e.rivals, e.bound = o.ran, o.silent, o.state, o.key, o.rivals, o.bound
 		e.unsent, e.arrivedAt = o.unsent, o.arrivedAt
 		if e.state != nil {
 			e.state.due = e
@@ -147,10 +169,13 @@ func (t *Track) Expect(p *Expectations) {
 // match returns the place of a probe of another agent that arrives for the first time, or nil. Its sender chooses its
 // number, so match compares its length, its ports and the time of its start. Candidates are probes that never arrived, or not for
 // long. It is sure that best is the probe if the arrival is by the plan, of its length and ports, and at the time of no
-// other probe. If the second best is not much worse, it is not sure which of the two the probe is.
+// other probe. If the second best is not much worse, it is not sure which of the two the probe is. A probe from the address
+// that the plan has for an agent is none of another agent.
 func (t *Track) match(a *Arrival) (best *expected, sure bool) {
 	var second *expected
 	off, next, taken := int64(math.MaxInt64), int64(math.MaxInt64), int64(math.MaxInt64)
+	from := t.Plan.agents[a.Source]
+	like := func(e *expected) bool { return e.like(a) && (from == "" || from == e.agent) }
 	for k := range t.Plan.list {
 		e := &t.Plan.list[k]
 		if e.own {
@@ -161,7 +186,7 @@ func (t *Track) match(a *Arrival) (best *expected, sure bool) {
 			d += e.interval
 		}
 		d = min(d, e.interval-d)
-		like := e.like(a)
+		like := like(e)
 		if !like {
 			d += int64(maxInterval)
 		}
@@ -174,17 +199,35 @@ func (t *Track) match(a *Arrival) (best *expected, sure bool) {
 			second, next = e, d
 		}
 	}
-	if best == nil || a.Epoch != t.Plan.Epoch || !best.like(a) {
+	if best == nil || a.Epoch != t.Plan.Epoch || !like(best) {
 		return best, false
 	}
 	if second != nil && next/4 <= off {
-		best.unsure, second.unsure = true, true
+		best.rival(second)
+		second.rival(best)
 	}
 	return best, taken > off
 }
 
 // known reports whether it is known what comes of a probe.
-func (e *expected) known() bool { return e.own || !e.unsure && (e.state == nil || e.bound) }
+func (e *expected) known() bool { return e.own || len(e.rivals) == 0 && (e.state == nil || e.bound) }
+
+// rival notes that a probe that came may be either of two.
+func (e *expected) rival(o *expected) {
+	if !slices.Contains(e.rivals, o.id) {
+		e.rivals = append(e.rivals, o.id)
+	}
+}
+
+// resolve forgets rivals once it is known which is which: both come, each nearer to its own place than to the other one. So is one
+// that the plan does not have any more.
+func (t *Track) resolve(e *expected) {
+	comes := func(e *expected) bool { return e.bound && e.state != nil && t.scheduled(e) < 3 }
+	e.rivals = slices.DeleteFunc(e.rivals, func(id string) bool {
+		o := t.Plan.byID[id]
+		return o == nil || o.own || comes(e) && comes(o)
+	})
+}
 
 // like reports whether an arrival has the length and the ports of a probe.
 func (e *expected) like(a *Arrival) bool {
@@ -308,7 +351,7 @@ func (t *Track) Turn() (l Loss) {
 			if e.own {
 				e.late, e.sent = e.sent, p.work.Next[e.template].Load()
 			}
-			if !e.known() {
+			if t.resolve(e); !e.known() {
 				l.Unsure++
 			}
 			e.missing = t.missed(e)

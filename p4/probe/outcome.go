@@ -21,8 +21,10 @@ import (
 //     reports the rounds lost between others, which are certain, as lost forward too. Rounds that are due by the schedule
 //     and did not come are missed. Whether they were sent is up to the sender's report.
 //
-// A collector takes no more missed rounds for lost than were sent and not received in the same time. So it accuses no
-// path when an agent begins, pauses, ends, or adopts a plan before the others.
+// Beside these counts, each end of a path between two agents reports the totals of its rounds ([decode.ProbeRounds]). A
+// collector that has the totals of both ends takes the difference for lost, and needs nothing else. Counts are for series,
+// and for collectors of earlier versions, which take no more missed rounds for lost than were sent and not received in the
+// same time.
 //
 // A sender of which nothing came yet has the address 0.0.0.0; its path is only reported if no other one that comes has
 // the same number. Delays are those of one clock, and so of probes that return to their agent.
@@ -105,6 +107,19 @@ func (t *Track) Suspended() {
 	}
 }
 
+// rounds are the totals of an expected probe of another agent: those of the plan in force that came, up to the latest one of
+// the last turn. So no round is among them that a later one overtook within a turn.
+func (t *Track) rounds(e *expected) decode.ProbeRounds {
+	n := decode.ProbeRounds{End: decode.Receiver, Count: t.Count, Turn: t.turns}
+	if x := e.state; x != nil {
+		n.Count += x.place*0x9e3779b1 + x.begun*0x85ebca6b + x.odds*0xc2b2ae35 // each beginning is another count, and what may be one
+		if x.epoch == t.Plan.Epoch {
+			n.First, n.Next, n.Received = x.first, x.turned+1, x.settled+x.crossed
+		}
+	}
+	return n
+}
+
 // Outcomes calls each with the probe of a path, the beginning of its packets, and what became of it since the last call.
 // The source is 0.0.0.0 where the sender is not known. Call it after [Track.Turn]. The counts are valid for the duration
 // of the call.
@@ -115,6 +130,10 @@ func (t *Track) Outcomes(ends *Ends, each func(k TrackKey, packet []byte, c *dec
 	}
 	paused := t.now-p.reported > 2*int64(Grace) // so is the sender, maybe
 	p.reported = t.now
+	if t.turns++; paused || t.paused { // probes of others may have come meanwhile that were not read, up to this turn
+		t.Count++
+	}
+	t.paused = paused
 	for k := range p.outbound {
 		o := &p.outbound[k]
 		x, next := &p.work.Templates[o.template], p.work.Next[o.template].Load()
@@ -124,9 +143,10 @@ func (t *Track) Outcomes(ends *Ends, each func(k TrackKey, packet []byte, c *dec
 		c := decode.ProbeCounts{Path: o.path, Epoch: p.Epoch, Sent: next - o.sent}
 		o.sent = next
 		q := &p.plan.Probes[x.Probe]
-		if t.now-o.since <= settling+2*int64(q.Interval) || c.Sent == 0 {
-			continue
+		if t.now-o.since <= settling+2*int64(q.Interval) {
+			c.Sent = 0
 		}
+		c.Rounds = decode.ProbeRounds{End: decode.Sender, Count: t.Count, Turn: t.turns, Next: next}
 		to := ends.To
 		if q.To.IsValid() {
 			to = q.To.Unmap()
@@ -136,9 +156,13 @@ func (t *Track) Outcomes(ends *Ends, each func(k TrackKey, packet []byte, c *dec
 	}
 	for k := range p.list {
 		e := &p.list[k]
+		rounds := t.rounds(e) // up to the last turn, which is over with the outcome
 		c := e.outcome.later(t.outcome(e))
-		if unknown := e.shared && e.key.Source == [4]byte{}; unknown || !e.known() || c.Sent|c.Received|c.Missed|c.Late|c.Twice|c.Corrupt|c.Reordered|uint32(c.Forward) == 0 {
+		if unknown := e.shared && e.key.Source == [4]byte{}; unknown || !e.known() || e.own && !counted(&c) {
 			continue
+		}
+		if !e.own {
+			c.Rounds = rounds
 		}
 		c.Path, c.Epoch = e.path, p.Epoch
 		to := netip.AddrFrom4(p.to)
@@ -147,6 +171,11 @@ func (t *Track) Outcomes(ends *Ends, each func(k TrackKey, packet []byte, c *dec
 		}
 		each(e.key, e.key.head(to, ends.Mark), &c)
 	}
+}
+
+// counted reports whether anything was counted, delays aside.
+func counted(c *decode.ProbeCounts) bool {
+	return c.Sent|c.Received|c.Missed|c.Late|c.Twice|c.Corrupt|c.Reordered|uint32(c.Forward|c.Back) != 0
 }
 
 // head is the beginning of a packet of a probe at its end, without telemetry. It has the flow of the probe.
@@ -198,7 +227,7 @@ func (t *Track) outcome(e *expected) (c decode.ProbeCounts) {
 	c.Forward = int32(lost - o.lost)
 	if x != nil { // rounds that came behind later ones wait as lost, and others may be now
 		n := o.found(x.crossed)
-		x.turned, x.crossed = x.seq, 0
+		x.turned, x.crossed, x.settled = x.seq, 0, x.received
 		more += int64(n)
 		c.Forward += int32(n)
 	}

@@ -43,6 +43,7 @@ type pair struct {
 	agents [2]*pairAgent
 	lose   func(id string, seq uint32) bool
 	late   func(id string, seq uint32) time.Duration
+	ahead  time.Duration // of the clock of senders
 	sum    outcomes
 	flying []flight
 }
@@ -116,7 +117,7 @@ func (x *pair) run(d time.Duration) {
 				seq := a.work.Next[i].Add(1) - 1
 				if !x.lose(p.ID, seq) {
 					to := slices.IndexFunc(x.agents[:], func(b *pairAgent) bool { return b.name == p.Collector })
-					f := Arrival{Source: a.address, Number: a.work.Templates[i].Number, Epoch: a.work.Plan.Epoch, Seq: seq, Sent: int64(x.now), Hops: len(p.Route),
+					f := Arrival{Source: a.address, Number: a.work.Templates[i].Number, Epoch: a.work.Plan.Epoch, Seq: seq, Sent: int64(x.now + x.ahead), Hops: len(p.Route),
 						Ports: portsOf(p.Route, func(port *int) int { return *port })}
 					x.flying = append(x.flying, flight{x.now + 2*time.Millisecond + x.late(p.ID, seq), to, f})
 				}
@@ -126,7 +127,7 @@ func (x *pair) run(d time.Duration) {
 			if f.at > x.now {
 				return false
 			}
-			f.a.Delay = int64(f.at) - f.a.Sent
+			f.a.Delay = int64(f.at+x.ahead) - f.a.Sent
 			if to := x.agents[f.to]; !to.asleep {
 				to.track.See(&f.a)
 			}
@@ -403,6 +404,36 @@ func TestOutcomesUnheard(t *testing.T) {
 		if (k.path == 2 || k.path == 5) && (c.Received > 0 || c.Missed > 0) {
 			t.Errorf("%v: %+v", k, c)
 		}
+	}
+}
+
+// TestOutcomesRivals: a probe that may be either of two is not reported while one of them does not come, and both are once both
+// come: then each is nearer to its own place.
+func TestOutcomesRivals(t *testing.T) {
+	x := newPair(t)
+	x.ahead = 6 * time.Millisecond
+	p := pairPlan(7)
+	p.Probes[4].Route, p.Probes[4].Phase = p.Probes[1].Route, p.Probes[1].Phase+20*time.Millisecond
+	silent := true
+	x.lose = func(id string, _ uint32) bool { return id == "p5" && silent }
+	x.adopt(0, p)
+	x.adopt(1, p)
+	x.run(20 * time.Second)
+	unsure := x.agents[1].track.Turn().Unsure
+	for k, c := range x.sum {
+		if (k.path == 2 || k.path == 5) && c.Received > 0 || unsure != 2 {
+			t.Errorf("while one does not come, with %d unsure, %v: %+v", unsure, k, c)
+		}
+	}
+	silent, x.sum = false, outcomes{}
+	x.run(20 * time.Second)
+	for _, path := range []uint32{2, 5} {
+		if c := x.sum[pathKey{"10.0.0.1", path}]; c == nil || c.Received < 150 || x.judged("10.0.0.1", path) != 0 {
+			t.Errorf("path %d, when both come: %+v", path, c)
+		}
+	}
+	if n := x.agents[1].track.Turn().Unsure; n != 0 {
+		t.Errorf("%d are unsure", n)
 	}
 }
 

@@ -37,9 +37,7 @@ func (g *Groups) Packet(packet []byte) {
 // add appends a report about a packet.
 func (g *Groups) add(h *telemetry.Header, packet []byte) {
 	words := h.Words(len(packet))
-	if len(g.buf) > 0 && len(g.buf)+4+4*words > g.Most {
-		g.Flush()
-	}
+	g.makeRoom(words)
 	if len(g.buf) == 0 {
 		g.buf = telemetry.AppendGroup(g.buf, g.HWID, g.seq, g.Node)
 		g.seq = (g.seq + 1) & (1<<22 - 1)
@@ -50,6 +48,13 @@ func (g *Groups) add(h *telemetry.Header, packet []byte) {
 		g.buf = append(g.buf, 0)
 	}
 	if words >= telemetry.ToEnd { // such a report is the last of its datagram
+		g.Flush()
+	}
+}
+
+// makeRoom sends what is there if a report of so many words does not fit with it.
+func (g *Groups) makeRoom(words int) {
+	if len(g.buf) > 0 && len(g.buf)+4+4*words > g.Most {
 		g.Flush()
 	}
 }
@@ -69,10 +74,20 @@ func (g *Groups) Missing(packet []byte) { g.Lost(packet, DropMissing) }
 // mostDelays are the delays of one report about counts, so that it fits into a datagram of any size that the settings allow.
 const mostDelays = 64
 
-// Counts appends what became of probes whose packets begin so. Delays beyond those of one report are in further ones, with nothing else.
+// Counts appends what became of probes whose packets begin so. Delays beyond those of one report are in further ones, with nothing else. Rounds
+// are in a report of their own, before that of the counts and in the same datagram.
 func (g *Groups) Counts(packet []byte, p *decode.ProbeCounts) {
 	rest := p.Delays
+	if p.Rounds.End != decode.NoEnd {
+		h := telemetry.Header{Inner: inner(packet), Probes: &decode.ProbeCounts{Path: p.Path, Epoch: p.Epoch, Rounds: p.Rounds}}
+		counts := telemetry.Header{Inner: h.Inner, Probes: &decode.ProbeCounts{Delays: rest[:min(len(rest), mostDelays)]}}
+		g.makeRoom(h.Words(len(packet)) + 1 + counts.Words(len(packet)))
+		if g.add(&h, packet); !counted(p) && len(rest) == 0 {
+			return
+		}
+	}
 	for part := *p; ; part = (decode.ProbeCounts{Path: p.Path, Epoch: p.Epoch}) {
+		part.Rounds = decode.ProbeRounds{}
 		part.Delays = rest[:min(len(rest), mostDelays)]
 		rest = rest[len(part.Delays):]
 		g.add(&telemetry.Header{Inner: inner(packet), Probes: &part}, packet)

@@ -15,6 +15,12 @@ type Track struct {
 	most int
 	last map[TrackKey]*trackState
 
+	// Count is the number of the totals of rounds that collectors get, at random in each program. It grows where they begin anew.
+	Count  uint32
+	turns  uint32 // that were reported
+	paused bool   // before the latest one
+	places uint32 // that probes got
+
 	now  int64 // of the last call, ns by a clock that is never set
 	ran  int64 // time in which this process ran, ns: while it stands still nothing is missed
 	Plan *Expectations
@@ -49,6 +55,8 @@ type trackState struct {
 
 	first, received uint32 // the round that it began with, and how many came from it on
 	begun           uint32 // times that it did
+	odds            uint32 // arrivals that did not follow from those before
+	place           uint32 // number of its place, each another one
 	transit         uint64 // of those of received that have one
 	transits        uint32 // how many they are
 	corrupt         uint32 // of received, those whose frame was changed on its way
@@ -57,6 +65,7 @@ type trackState struct {
 	twice, reordered uint32 // arrivals of rounds that came before, and of rounds behind later ones
 
 	turned, crossed uint32 // the latest round at the last turn, and how many up to it came since, behind later ones
+	settled         uint32 // received at the last turn
 
 	tried      int64     // when its place in the plan was looked for last
 	heard, ran int64     // when the latest came, by both clocks of the track
@@ -74,7 +83,7 @@ type odd struct {
 
 // begin is the first arrival of a probe, or one with which it begins anew.
 func (x *trackState) begin(a *Arrival) {
-	*x = trackState{epoch: a.Epoch, seq: a.Seq, window: 1, sent: a.Sent, first: a.Seq, begun: x.begun + 1, heard: x.heard, ran: x.ran, due: x.due, tried: x.tried}
+	*x = trackState{epoch: a.Epoch, seq: a.Seq, window: 1, sent: a.Sent, first: a.Seq, turned: a.Seq - 1, begun: x.begun + 1, odds: x.odds, place: x.place, heard: x.heard, ran: x.ran, due: x.due, tried: x.tried}
 	x.arrived(a)
 }
 
@@ -125,6 +134,7 @@ func (t *Track) see(a *Arrival) (s seen) {
 		t.recall(x)
 		x.begin(&Arrival{Epoch: x.odd.epoch, Seq: x.odd.seq, Sent: x.odd.sent})
 		s.lost = t.count(x, a).lost
+		x.unbind(a)
 	case another:
 		passed := t.over(x)
 		if e := x.due; e != nil && e.own {
@@ -133,6 +143,7 @@ func (t *Track) see(a *Arrival) (s seen) {
 			e.gaps += max(0, min(int64(a.Seq), (t.now-x.heard)/e.interval)-passed)
 		}
 		x.begin(a)
+		x.unbind(a)
 	default:
 		s = t.count(x, a)
 	}
@@ -141,6 +152,14 @@ func (t *Track) see(a *Arrival) (s seen) {
 		t.noteArrival(x)
 	}
 	return s
+}
+
+// unbind notes at a beginning that a probe is not sure any more to be the expected one: an agent that starts again may give its
+// number to another probe.
+func (x *trackState) unbind(a *Arrival) {
+	if e := x.due; e != nil && !e.own && !e.like(a) {
+		e.bound = false
+	}
 }
 
 // noteArrival notes when the latest round of a probe came.
@@ -220,7 +239,7 @@ func (x *trackState) continues(t *Track, a *Arrival) bool {
 	if o := x.odd; o != nil && o.epoch == a.Epoch && later(a.Seq, o.seq) && int64(a.Seq-o.seq) <= x.most(t.now-o.heard) {
 		return x.due == nil || !x.due.own
 	}
-	x.odd = &odd{a.Epoch, a.Seq, a.Sent, t.now}
+	x.odd, x.odds = &odd{a.Epoch, a.Seq, a.Sent, t.now}, x.odds+1
 	return false
 }
 
@@ -259,13 +278,18 @@ func (t *Track) count(x *trackState, a *Arrival) (s seen) {
 		x.window |= 1 << -d
 		x.arrived(a)
 		x.reordered++
-		if !later(a.Seq, x.turned) {
-			x.crossed++
-		}
+		x.cross(a)
 		s.lost = -1
 		t.gap(x, -1)
 	}
 	return s
+}
+
+// cross counts a round behind later ones, if the last turn took it for missing.
+func (x *trackState) cross(a *Arrival) {
+	if !later(a.Seq, x.turned) {
+		x.crossed++
+	}
 }
 
 // shift makes room for d rounds, of which the last one came.
@@ -304,6 +328,7 @@ func (t *Track) Spoiled(a *Arrival) bool {
 			return true
 		case d < 0 && d > -64 && x.window&(1<<-d) == 0 && later(a.Seq, x.first):
 			x.damaged(-d)
+			x.cross(a)
 			t.gap(x, -1)
 			return true
 		}
@@ -366,7 +391,8 @@ func (t *Track) welcome(k TrackKey, a *Arrival) (s seen) {
 
 // place follows a probe from its first arrival on.
 func (t *Track) place(k TrackKey, a *Arrival, e *expected) *trackState {
-	x := &trackState{due: e, heard: t.now, ran: t.ran}
+	t.places++
+	x := &trackState{due: e, heard: t.now, ran: t.ran, place: t.places}
 	x.begin(a)
 	t.last[k] = x
 	return x
