@@ -4,7 +4,8 @@
 #   h1 ── 1 s1 2 ── 1 s2 2 ── 1 s3 2 ── h2        port 5 of each switch leads to the collector
 #
 # SWITCH, CLI and HOPSCOPE are simple_switch or simple_switch_grpc, simple_switch_CLI and hopscope; without HOPSCOPE it is built.
-# Switches with P4Runtime serve it on ports 9551 to 9553, besides what the CLI needs. Root is needed, for network namespaces. Arguments are the programs: srint, intmd, pint, or nothing for all of them.
+# Switches with P4Runtime serve it on ports 9551 to 9553, besides what the CLI needs. Root is needed, for network namespaces. Arguments are the programs: srint, intmd, pint, hopscope, or nothing for all of them.
+# With hopscope, IPv4, IPv6, VLAN, ARP, INT, PINT and probes run at once, and what h2 receives is compared with what h1 sent.
 set -eu
 cd "$(dirname "$0")"
 SWITCH=${SWITCH:-simple_switch} CLI=${CLI:-simple_switch_CLI}
@@ -76,8 +77,22 @@ tables_pint() {
 	python3 tables.py vectors/plan-24.json
 }
 
+tables_hopscope() {
+	routes "$1"
+	echo "table_add ingress.forward.forwarding6 ingress.forward.forward fd00:0:0:0:0:0:0:0/16 => 2 0x020000000012 0x020000000010"
+	echo "table_set_default egress.device set_device $1 0"
+	echo "table_add ingress.other ingress.pass 1&&&511 0&&&0 0x0806&&&0xffff => 2 1"
+	echo "table_add ingress.probes follow 1&&&511 2&&&3 0&&&0 0x0a000201&&&0xffffffff => 1" # to the address of an agent
+	[ "$1" = 1 ] || echo "table_add ingress.probes follow 1&&&511 3&&&3 0&&&0 0&&&0 => 1"
+	[ "$1" != 1 ] || echo "table_add ingress.ingress_port host 1 => 0 0"
+	[ "$1" != 1 ] || echo "table_add ingress.watch track 0&&&0 0&&&0 17&&&255 0&&&0 53&&&65535 => 0xffffffff 0xfc00 0 8 0 1"
+	[ "$1" != 1 ] || echo "table_add ingress.pint_watch ingress.pint_carry 0&&&0 0&&&0 17&&&255 0&&&0 54&&&65535 => 0xffffffff 236 0 1"
+	[ "$1" != 3 ] || echo "table_add egress.egress_port to_host 2 => 1500 100 1"
+	python3 tables.py vectors/plan-24.json
+}
+
 failed=0
-for program in ${*:-srint intmd pint}; do
+for program in ${*:-srint intmd pint hopscope}; do
 	for s in 1 2 3; do
 		target=
 		case $SWITCH in *_grpc) target="-- --grpc-server-addr 127.0.0.1:955$s" ;; esac
@@ -104,20 +119,52 @@ for program in ${*:-srint intmd pint}; do
 	done
 	start collector "$HOPSCOPE" collect --config "$DIR/hopscope.yaml"
 	sleep 1
-	in_space python3 - $program <<-'PYTHON'
+	in_space python3 - $program <<-'PYTHON' || failed=1
 		import socket, sys, time
 		sys.dont_write_bytecode = True
 		sys.path.insert(0, "vectors")
 		from frames import *
 		s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
 		s.bind(("h1", 0))
+		heard = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+		heard.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 24)
+		heard.bind(("h2", 3))
+		# Frames by kind, and the payload that h2 gets of each; probes change on their way.
+		to = lambda i, port, vlan=None, dst="10.0.2.1": ethernet(0x0800, ipv4(17, udp(struct.pack(">I", i) + b"payload", 4000 + (vlan or 0), port, ENDS4), dst=dst, ident=i), vlan)
+		probe = lambda i: ethernet(0x0800, ipv4(17, udp(path([2, 2, 2], action=i), dport=2222), ident=i))
+		user = lambda i: ethernet(0x0800, ipv4(17, udp(path([5, 5, 5], action=i), 4000, 2222), dst="10.0.2.2", ident=i))
+		arp = bytes.fromhex("0001080006040001") + HOST + address4("10.0.1.1") + bytes(6) + address4("10.0.2.1")
+		kinds = {"srint": [probe], "intmd": [lambda i: to(i, 53)], "pint": [lambda i: to(i, 53)], "hopscope": [
+		    probe, user, lambda i: to(i, 53), lambda i: to(i, 54), lambda i: to(i, 53, 42), lambda i: to(i, 80, 43),
+		    lambda i: ethernet(0x86DD, ipv6(17, udp(struct.pack(">I", i) + b"payload", 4000, 53, ENDS6))), lambda i: ethernet(0x0806, arp + struct.pack(">H", i))]}
+		# What is sent and has to come, behind Ethernet, VLAN, TTL and checksum of IPv4.
+		def core(f):
+		    kind, at = f[12:14], 14
+		    if kind == b"\x81\x00":
+		        kind, at = f[16:18], 18
+		    b = f[at:]
+		    return kind + (b[:8] + b[9:10] + b[12:] if kind == b"\x08\x00" else b[:7] + b[8:] if kind == b"\x86\xdd" else b)
+		want = []
 		for i in range(100):
-		    if sys.argv[1] == "srint":
-		        f = ethernet(0x0800, ipv4(17, udp(path([2, 2, 2], action=i), dport=2222), ident=i))
-		    else:
-		        f = ethernet(0x0800, ipv4(17, udp(struct.pack(">I", i) + b"payload", 4000, 53, ENDS4), ident=i))
-		    s.send(bytes.fromhex("020000000012") + f[6:]) # the address of h2: probes keep it
+		    for kind in kinds[sys.argv[1]]:
+		        f = kind(i)
+		        if kind is not probe:
+		            want.append(core(f))
+		        s.send(bytes.fromhex("020000000012") + f[6:]) # the address of h2: probes keep it
 		    time.sleep(0.03)
+		got, heard_last = [], time.monotonic()
+		heard.settimeout(0.2)
+		while time.monotonic() - heard_last < 2:
+		    try:
+		        f, address = heard.recvfrom(1 << 16)
+		    except TimeoutError:
+		        continue
+		    if address[2] != socket.PACKET_OUTGOING:
+		        got.append(core(f))
+		        heard_last = time.monotonic()
+		lost = len(want) - sum(1 for x in set(want) if x in set(got))
+		print(f"h2 got {len(got)} frames, and lacks {lost} of {len(want)} that it should get as they were sent")
+		sys.exit(lost > 0)
 	PYTHON
 	sleep 3
 	echo "== $program: what the page shows"
@@ -130,7 +177,9 @@ for program in ${*:-srint intmd pint}; do
 		if sys.argv[1] == "srint": # probes are no flows: their hops are on the page
 		    sys.exit(0 if seen["hops"]["total"] == 3 else "the page does not have three hops")
 		nodes = [[h["node"] for h in f.get("path") or []] for f in seen["flows"]["flows"]]
-		sys.exit(0 if ["1", "2", "3"] in nodes else f"the page has the paths {nodes}, want 1, 2, 3")
+		whole = nodes.count(["1", "2", "3"])
+		want = 4 if sys.argv[1] == "hopscope" else 1 # INT in IPv4, VLAN and IPv6, and PINT
+		sys.exit(0 if whole >= want else f"the page has the paths {nodes}, want 1, 2, 3 in {want}")
 	PYTHON
 	stop
 done

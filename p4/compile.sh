@@ -12,7 +12,7 @@ cd "$(dirname "$0")"
 P4C=${P4C:-p4c-bm2-ss}
 mkdir -p bmv2
 touch bmv2/SOURCES
-for name in ${*:-srint intmd into pint rft}; do
+for name in ${*:-srint intmd into pint rft hopscope}; do
 	$P4C --Werror -o bmv2/$name.json --p4runtime-files bmv2/$name.p4info.txtpb $name.p4
 	python3 - $name <<-'PYTHON'
 		import hashlib, json, os, re, sys

@@ -9,7 +9,7 @@ import (
 var compiledFiles embed.FS
 
 // Programs are the names of the compiled programs.
-var Programs = []string{"srint", "intmd", "into", "pint", "rft"}
+var Programs = []string{"srint", "intmd", "into", "pint", "rft", "hopscope"}
 
 // Compiled returns the description of a program for a controller, and the file that BMv2 loads.
 func Compiled(program string) (info, device []byte, err error) {
@@ -33,6 +33,9 @@ func TableOrder(program string) []string {
 		return append(TableOrder("intmd"), AssignedName)
 	case "rft":
 		return append([]string{PathsName}, append(TableOrder("into"), ShareName)...)
+	case "hopscope":
+		return []string{"egress.envelope.collector", "ingress.drops", "egress.queues", "egress.loops", "egress.egress_port", "egress.plan",
+			"ingress.forward.forwarding4", "ingress.forward.forwarding6", "ingress.watch", "ingress.pint_watch", AssignedName}
 	case "pint":
 		return []string{"egress.envelope.collector", "egress.egress_port", "egress.plan", "ingress.watch"}
 	}

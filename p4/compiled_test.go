@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-var programs = []string{"srint", "intmd", "into", "pint", "rft"}
+var programs = []string{"srint", "intmd", "into", "pint", "rft", "hopscope"}
 
 var include = regexp.MustCompile(`(?m)^#include "(.*)"$`)
 

@@ -1,6 +1,7 @@
-// Package p4 holds what every part of a control plane needs of switches. These are the programs (srint.p4, intmd.p4,
-// into.p4, rft.p4 and pint.p4), their compiled form for BMv2, recordings of BMv2, and the state of a switch. Tests keep programs, compiled
-// form and recordings consistent. Pages: docs/p4.md for the programs, vectors/README.md for the recordings.
+// Package p4 holds what every part of a control plane needs of switches. These are the programs (hopscope.p4, its parts
+// intmd.p4, into.p4 and rft.p4, and srint.p4 and pint.p4), their compiled form for BMv2, recordings of BMv2, and the
+// state of a switch. Tests keep programs, compiled form and recordings consistent. Pages: docs/p4.md for the programs,
+// vectors/README.md for the recordings.
 //
 // # Entries
 //

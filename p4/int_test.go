@@ -3,6 +3,7 @@ package p4_test
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
@@ -143,7 +144,7 @@ func TestReports(t *testing.T) {
 		hw    uint8
 	}
 	next := map[source]uint32{}
-	for program, dialect := range map[string]string{"intmd": "fant", "into": "fant", "pint": "auto"} {
+	for program, dialect := range map[string]string{"intmd": "fant", "into": "fant", "pint": "auto", "hopscope": "fant"} {
 		clear(next)
 		each(t, program, func(t *testing.T, g *p4.Group, p *p4.Packet) {
 			for _, o := range p.Out {
@@ -372,6 +373,95 @@ func TestAround(t *testing.T) {
 	})
 	if seen < 40 {
 		t.Errorf("%d packets were compared", seen)
+	}
+}
+
+// Packets of users that look like probes or digests leave as others do: routed if they are IP, passed on without a change
+// if they are not. Where a table discards them, none leaves.
+func TestUsersPackets(t *testing.T) {
+	routed, passed, discarded := 0, 0, 0
+	each(t, "hopscope", func(t *testing.T, g *p4.Group, p *p4.Packet) {
+		if !strings.HasPrefix(g.Name, "hosts") || p.Name == "2222 with INT" || g.Name == "hosts, with INT" {
+			return
+		}
+		at := 12
+		if be.Uint16(p.In.Bytes[at:]) == 0x8100 {
+			at += 4
+		}
+		kind := be.Uint16(p.In.Bytes[at:])
+		isIP := kind == 0x0800 || kind == 0x86dd
+		switch {
+		case p.Name == "2222, TTL 1" || !isIP && g.Name == "hosts, nothing passed":
+			if len(p.Out) > 0 {
+				t.Errorf("left as %v", p.Out)
+			}
+		case g.Name == "hosts, discarded" && p.In.Port == 1 && kind != 0x0701 && kind != 0x86dd && !slices.Contains([]string{"2222, options", "2222, fragment"}, p.Name):
+			if len(p.Out) > 0 {
+				t.Errorf("left as %v", p.Out)
+			}
+			discarded++
+		case len(p.Out) != 1:
+			t.Errorf("%d frames left", len(p.Out))
+		case isIP:
+			got, want := slices.Clone(p.Out[0].Bytes), slices.Clone(p.In.Bytes)
+			copy(want, got[:12])
+			if ip := at + 2; kind == 0x0800 {
+				want[ip+8]--
+				be.PutUint16(want[ip+10:], 0)
+				be.PutUint16(want[ip+10:], ^packet.Fold(packet.Sum(want[ip:ip+int(want[ip]&15)*4])))
+			} else {
+				want[ip+7]--
+			}
+			if p.Out[0].Port != 2 || !bytes.Equal(got, want) {
+				t.Errorf("left by port %d as\n%x\nwant\n%x", p.Out[0].Port, got, want)
+			}
+			routed++
+		default:
+			if p.Out[0].Port != 4 || !bytes.Equal(p.Out[0].Bytes, p.In.Bytes) {
+				t.Errorf("left by port %d as\n%v\nwant\n%v", p.Out[0].Port, p.Out[0].Bytes, p.In.Bytes)
+			}
+			passed++
+		}
+	})
+	if routed < 12 || passed < 12 || discarded < 12 {
+		t.Errorf("%d packets were routed, %d passed on and %d discarded", routed, passed, discarded)
+	}
+}
+
+// A packet with INT and a digest makes two reports, of which the digest's holds the packet without INT.
+func TestTwoReports(t *testing.T) {
+	seen := 0
+	each(t, "hopscope", func(t *testing.T, g *p4.Group, p *p4.Packet) {
+		if !strings.HasPrefix(p.Name, "both end here") {
+			return
+		}
+		var reports []*decode.Report
+		var host []byte
+		for _, o := range p.Out {
+			if o.Port != reportPort {
+				host = o.Bytes
+				continue
+			}
+			var batch decode.Batch
+			demux.New(profile(t, "auto")).Datagram(&batch, decode.Addr{}, o.Bytes[42:], 0)
+			if len(batch.Reports) != 1 || batch.Reports[0].Error() != nil {
+				t.Fatalf("%d reports in %v", len(batch.Reports), o.Bytes)
+			}
+			r := batch.Reports[0]
+			if reports = append(reports, r); r.Has&decode.HasDigest != 0 {
+				words := int(o.Bytes[14+28+8+2])
+				if inner := o.Bytes[14+28+8+12+4*words:]; !bytes.Equal(inner, host[:len(host)&^3]) {
+					t.Errorf("the digest's report holds\n%x\nand the host got\n%x", inner, host)
+				}
+			}
+		}
+		if len(reports) != 2 || reports[0].Has&decode.HasDigest == 0 || len(reports[0].Hops) > 0 || reports[1].Has&decode.HasDigest != 0 || len(reports[1].Hops) != 2 || reports[0].Flow != reports[1].Flow {
+			t.Fatalf("reports %+v", reports)
+		}
+		seen++
+	})
+	if seen < 8 {
+		t.Errorf("%d packets", seen)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-//go:embed vectors/srint.json vectors/intmd.json vectors/into.json vectors/pint.json vectors/rft.json
+//go:embed vectors/srint.json vectors/intmd.json vectors/into.json vectors/pint.json vectors/rft.json vectors/hopscope.json
 var recordedFiles embed.FS
 
 // recording is what a program did on simple_switch. It has the packets that went in with their tables, what the switch

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Source-routed probes: the sender writes the way, and every switch on it writes what it saw.
 //
 //   INT-path   UDP to 2222, 64 bytes of 4-bit ports, labels of 22 bytes (decode/srint/FORMAT.md)
@@ -13,80 +14,15 @@
 #include "include/time.p4"
 #include "include/checksum.p4"
 #include "include/intmd.p4"
-
-const bit<16> PATH_PORT = 2222;
-const bit<16> TYPE_ROUTE = 0x0700;
-const bit<16> TYPE_LABELS = 0x0701;
-const bit<16> PATH_FIXED = 76;   // UDP header, route and action id
-const bit<16> PATH_LABEL = 22;
-const bit<16> PATH_LONGEST = 76 + 128 * 22;
-
-header path_route_h {
-    bit<512> ports; // 4 bits each, less 1, the next one lowest
-}
-
-header path_label_h {
-    bit<8>  device;
-    bit<9>  ingress;
-    bit<9>  egress;
-    bit<48> ingress_time; // us, as published
-    bit<32> enq_time;
-    bit<19> enq_depth;
-    bit<32> queue_delay;
-    bit<19> deq_depth;
-}
-
-header route_h {
-    bit<8> reserved;
-    bit<8> len; // bytes: 2 and 2 for each entry
-}
-
-header entry_h {
-    bit<8> reserved;
-    bit<8> port;
-}
-
-header entries_h {
-    varbit<240> rest; // entries behind the first one, 15 at most
-}
-
-header type_h {
-    bit<16> type;
-}
-
-header labels_h {
-    bit<8> type;
-    bit<8> count;
-}
-
-header label_h {
-    bit<8>  device;
-    bit<8>  ingress;
-    bit<8>  egress;
-    bit<8>  reserved;
-    bit<48> ingress_time; // us, as published
-    bit<48> egress_time;
-    bit<32> enq_time;
-    bit<8>  reserved2;
-    bit<24> enq_depth;
-    bit<32> queue_delay;
-    bit<8>  reserved3;
-    bit<24> deq_depth;
-}
+#include "include/route.p4"
 
 struct headers_t {
     ethernet_h     ethernet;
-    route_h        route;
-    entry_h        entry;
-    entries_h      entries;
-    type_h         type2;
-    labels_h       labels;
-    label_h        label;
+    ROUTE_MEMBERS
     ipv4_h         ipv4;
     ipv4_options_h options;
     udp_h          udp;
-    path_route_h   path;
-    path_label_h   path_label;
+    PATH_MEMBERS
     shim_h         shim;
     int_h          int_md;
     BLOCK_HEADERS()
@@ -95,6 +31,8 @@ struct headers_t {
 }
 
 struct metadata_t {}
+
+#include "include/probes.p4"
 
 parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     state start {
@@ -194,22 +132,17 @@ control ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         size = 1024;
     }
 
+    Follow() follow;
+
     apply {
         if (sm.checksum_error == 1 || (sm.parser_error != error.NoError && !hdr.shim.isValid())) {
             drop(); // a route that cannot be read leads nowhere; INT that cannot be read is payload
-        } else if (hdr.route.isValid()) {
-            sm.egress_spec = (bit<9>)hdr.entry.port;
-            hdr.entry.setInvalid();
-            if (hdr.route.len == 4) {
-                hdr.route.setInvalid();
+        } else if (hdr.route.isValid() || hdr.path.isValid()) {
+            follow.apply(hdr, sm);
+            if (hdr.type2.isValid() && !hdr.route.isValid()) {
                 hdr.ethernet.type = hdr.type2.type;
                 hdr.type2.setInvalid();
-            } else {
-                hdr.route.len = hdr.route.len - 2;
             }
-        } else if (hdr.path.isValid()) {
-            sm.egress_spec = (bit<9>)hdr.path.ports[3:0] + 1;
-            hdr.path.ports = hdr.path.ports >> 4;
         } else if (hdr.ipv4.isValid()) {
             forwarding.apply();
         } else {
@@ -252,43 +185,12 @@ control egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
         size = 512;
     }
 
-    action push_label() {
-        hdr.label.setValid();
-        hdr.label.device = (bit<8>)hop.node;
-        hdr.label.ingress = (bit<8>)sm.ingress_port;
-        hdr.label.egress = (bit<8>)sm.egress_port;
-        hdr.label.reserved = 0;
-        hdr.label.ingress_time = sm.ingress_global_timestamp;
-        hdr.label.egress_time = sm.egress_global_timestamp;
-        hdr.label.enq_time = sm.enq_timestamp;
-        hdr.label.reserved2 = 0;
-        hdr.label.enq_depth = (bit<24>)sm.enq_qdepth;
-        hdr.label.queue_delay = sm.deq_timedelta;
-        hdr.label.reserved3 = 0;
-        hdr.label.deq_depth = (bit<24>)sm.deq_qdepth;
-        hdr.labels.count = hdr.labels.count + 1;
-    }
-
-    // The checksum of UDP becomes 0, as published; that of IPv4 is right.
-    action push_path_label() {
-        hdr.path_label.setValid();
-        hdr.path_label.device = (bit<8>)hop.node;
-        hdr.path_label.ingress = sm.ingress_port;
-        hdr.path_label.egress = sm.egress_port;
-        hdr.path_label.ingress_time = sm.ingress_global_timestamp;
-        hdr.path_label.enq_time = sm.enq_timestamp;
-        hdr.path_label.enq_depth = sm.enq_qdepth;
-        hdr.path_label.queue_delay = sm.deq_timedelta;
-        hdr.path_label.deq_depth = sm.deq_qdepth;
-        hdr.ipv4.len = hdr.ipv4.len + PATH_LABEL;
-        hdr.udp.len = hdr.udp.len + PATH_LABEL;
-        hdr.udp.checksum = 0;
-    }
-
     action clear_block() {
         CLEAR_BLOCK(hdr, )
         CLEAR_RESERVED(hdr)
     }
+
+    Labels() labels;
 
     apply {
 #ifdef RECORD
@@ -298,14 +200,8 @@ control egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
 #endif
         device.apply();
         port_mtu.apply();
-        if (hdr.labels.isValid()) {
-            if (hdr.labels.count < 255) {
-                push_label();
-            }
-        } else if (hdr.path.isValid() && hdr.udp.isValid() && hdr.ipv4.isValid()) {
-            if (hdr.udp.len + PATH_LABEL <= PATH_LONGEST && hdr.ipv4.len + PATH_LABEL <= room) {
-                push_path_label();
-            }
+        if (hdr.labels.isValid() || hdr.path.isValid()) {
+            labels.apply(hdr, sm, hop.node, room);
         } else if (hdr.stack.isValid() && hdr.int_md.isValid() && hdr.shim.isValid() && hdr.udp.isValid() && hdr.ipv4.isValid()) {
             // All of INT was read.
             bool fant = hdr.int_md.domain == FANT_DOMAIN;
@@ -356,23 +252,17 @@ control egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
 }
 
 control Update(inout headers_t hdr, inout metadata_t meta) {
-    apply { UPDATE_IPV4(hdr.ipv4, hdr.options); }
+    apply { UPDATE_IPV4(hdr.ipv4.isValid(), hdr.ipv4, hdr.options); }
 }
 
 control Deparse(packet_out packet, in headers_t hdr) {
     apply {
         packet.emit(hdr.ethernet);
-        packet.emit(hdr.route);
-        packet.emit(hdr.entry);
-        packet.emit(hdr.entries);
-        packet.emit(hdr.type2);
-        packet.emit(hdr.labels);
-        packet.emit(hdr.label);
+        EMIT_ROUTE(packet, hdr)
         packet.emit(hdr.ipv4);
         packet.emit(hdr.options);
         packet.emit(hdr.udp);
-        packet.emit(hdr.path);
-        packet.emit(hdr.path_label);
+        EMIT_PATH(packet, hdr)
         packet.emit(hdr.shim);
         packet.emit(hdr.int_md);
         EMIT_BLOCK(packet, hdr, )

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One's complement arithmetic, as the checksums of IP, TCP and UDP have it.
 #ifndef CHECKSUM_P4
 #define CHECKSUM_P4

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Delivery of reports over assigned paths at assigned rates (RFT). A path is a source address and a UDP source port: the
 // switch that makes a report, and the tag of one of its paths to a collector. headers_t has REPORT_MEMBERS.
 #ifndef DELIVERY_P4

@@ -1,6 +1,42 @@
-// What PINT's queries do to a digest: the hashes of decode/pint (family crc), and one control for each kind of query.
+// SPDX-License-Identifier: Apache-2.0
+// The header that carries a digest, and what PINT's queries do to it: the hashes of decode/pint (family crc), and one control for
+// each kind of query.
 #ifndef DIGEST_P4
 #define DIGEST_P4
+
+#ifndef PINT_TYPE
+#define PINT_TYPE 0x88b5
+#endif
+
+#define PINT_LENGTH 16w16
+#define PINT_DOMAIN 16w0x5049
+#define HOPS_MISSING 8w255 // a switch did not write, so that nobody can read the digest
+
+header pint_h {
+    bit<8>  epoch; // of the plan
+    bit<8>  hops;  // switches that have written into the digest, or HOPS_MISSING
+    bit<16> type;  // EtherType of what follows
+    bit<32> id;    // of the packet, as the hashes take it
+    bit<64> digest;
+}
+
+// Domain specific metadata of a report.
+header told_h {
+    bit<8>  epoch;
+    bit<8>  hops;
+    bit<16> reserved;
+    bit<32> id;
+    bit<32> low;
+}
+
+header again_h {
+    bit<8>  times;
+    bit<24> reserved;
+}
+
+#define TOLD_MEMBERS told_h told; word_h told_high; again_h told_again;
+#define CLEAR_TOLD(hdr) hdr.told.setInvalid(); hdr.told_high.setInvalid(); hdr.told_again.setInvalid();
+#define EMIT_TOLD(packet, hdr) packet.emit(hdr.told); packet.emit(hdr.told_high); packet.emit(hdr.told_again);
 
 // CRC-32 as in Ethernet over 4 bytes in network order: base + crc mod max with a base of 0 and a max of 2^32.
 #define CRC(result, word) hash(result, HashAlgorithm.crc32, 32w0, { word }, 64w0x100000000)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The control that makes a report of a clone. headers_t has REPORT_MEMBERS.
 #ifndef ENVELOPE_P4
 #define ENVELOPE_P4
@@ -52,7 +53,7 @@ control Envelope(inout headers_t hdr, in bit<32> node, in bit<6> hardware, in bi
 
     apply {
         collector.apply();
-        if (hdr.report_ethernet.isValid()) {
+        if (hdr.report_ethernet.isValid() && hdr.report_ipv4.isValid() && hdr.report_udp.isValid()) {
             count();
             // Whole words: up to three bytes at the end of the packet are left out.
             bit<16> inner = length & 0xfffc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Headers that all programs share, and the numbers that stand in them.
 #ifndef HEADERS_P4
 #define HEADERS_P4
@@ -100,8 +101,8 @@ error {
 #define VERIFY_IPV4(h, o) \
     verify_checksum(h.isValid(), { h.version, h.ihl, h.dscp, h.ecn, h.len, h.id, h.reserved, h.dont_fragment, h.more_fragments, \
         h.offset, h.ttl, h.proto, h.src, h.dst, o.bytes }, h.checksum, HashAlgorithm.csum16)
-#define UPDATE_IPV4(h, o) \
-    update_checksum(h.isValid(), { h.version, h.ihl, h.dscp, h.ecn, h.len, h.id, h.reserved, h.dont_fragment, h.more_fragments, \
+#define UPDATE_IPV4(when, h, o) \
+    update_checksum(when, { h.version, h.ihl, h.dscp, h.ecn, h.len, h.id, h.reserved, h.dont_fragment, h.more_fragments, \
         h.offset, h.ttl, h.proto, h.src, h.dst, o.bytes }, h.checksum, HashAlgorithm.csum16)
 
 #endif

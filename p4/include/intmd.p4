@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // INT-MD 2.1: shim, header, and the block that a node adds. decode/intmd/FORMAT.md draws them.
 #ifndef INTMD_P4
 #define INTMD_P4

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Logarithms and powers from tables, with which a switch multiplies and divides without either (PINT, appendix C). A control
 // plane writes the 1024 entries of each table: those of decode/pint.LogEntry and ExpEntry.
 #ifndef LOG_P4

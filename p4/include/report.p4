@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Telemetry report 2.0: one report in a datagram, around a packet that the replication engine cloned.
 // decode/telemetry/FORMAT.md draws it.
 #ifndef REPORT_P4
@@ -42,6 +43,9 @@ header drop_h {
 #define EMIT_REPORT(packet, hdr) \
     packet.emit(hdr.report_ethernet); packet.emit(hdr.report_ipv4); packet.emit(hdr.report_udp); packet.emit(hdr.group); \
     packet.emit(hdr.report); EMIT_BLOCK(packet, hdr, report_) packet.emit(hdr.report_drop);
+
+#define CLEAR_REPORT(hdr) \
+    hdr.report_ethernet.setInvalid(); hdr.report_ipv4.setInvalid(); hdr.report_udp.setInvalid(); CLEAR_BLOCK(hdr, report_) hdr.report_drop.setInvalid();
 
 #define UPDATE_REPORT(hdr) \
     update_checksum(hdr.report_ipv4.isValid(), { hdr.report_ipv4.version, hdr.report_ipv4.ihl, hdr.report_ipv4.dscp, \

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time.
 #ifndef TIME_P4
 #define TIME_P4

@@ -85,7 +85,7 @@ func TestPipelines(t *testing.T) {
 			t.Errorf("%s: another program has the same cookie: %v", name, err)
 		}
 	}
-	if _, err := BMv2("fly"); err == nil || !strings.Contains(err.Error(), "srint intmd into pint rft") {
+	if _, err := BMv2("fly"); err == nil || !strings.Contains(err.Error(), "srint intmd into pint rft hopscope") {
 		t.Error(err)
 	}
 	if _, err := readPipeline("nowhere", ""); err == nil {

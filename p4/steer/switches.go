@@ -58,7 +58,7 @@ type Switch struct {
 	Plaintext bool   `yaml:"plaintext" doc:"No TLS, for switches without it on lines that no other machine reaches."`
 	Device    int64  `yaml:"device_id" range:"0..9223372036854775807" doc:"Id of the switch behind its address."`
 	Election  int64  `yaml:"election_id" range:"0..9223372036854775807" doc:"Id that the controller stands for election with; 0 is 1."`
-	Program   string `yaml:"program" oneof:"srint|intmd|into|pint" doc:"Program of hopscope that it runs."`
+	Program   string `yaml:"program" oneof:"srint|intmd|into|rft|pint|hopscope" doc:"Program of hopscope that it runs."`
 	Commit    bool   `yaml:"commit" doc:"The same as load: always."`
 	Load      string `yaml:"load" doc:"Condition for loading the program, which empties all tables: never, if-empty (the default: no program), or always (none or another one). A dry run or pause never loads; loop.approve requires approval."`
 	File      string `yaml:"file" doc:"Write entries into this file of JSON, in place of address."`

@@ -38,7 +38,7 @@ def expand(commands):
 
 
 def groups(program):
-    return {"srint": srint, "intmd": intmd, "into": into, "pint": pint, "rft": rft}[program]()
+    return {"srint": srint, "intmd": intmd, "into": into, "pint": pint, "rft": rft, "hopscope": hopscope}[program]()
 
 
 # srint
@@ -424,3 +424,146 @@ def pint():
             Group("no plan in the last switch", device[:-2] + sink, sinks[:1]),
             Group("loop that a switch did not write into", device + plans + fabric, [(name, port, marked(frame)) for name, port, frame in loops[:4]])]
 
+
+
+# hopscope
+
+
+ALL = "0&&&0"
+CPU = 510
+
+
+def trust(action, port=None, kind=None, mac=None, dst=None, priority=5):
+    """An entry of ingress.probes; kind is 1 for routes, 2 for paths, 3 for digests."""
+    key = [f"{port}&&&511" if port else ALL, f"{kind}&&&3" if kind else ALL, f"0x{mac}&&&0xffffffffffff" if mac else ALL, f"{int.from_bytes(address4(dst), 'big')}&&&0xffffffff" if dst else ALL]
+    return f"table_add ingress.probes {action} {' '.join(key)} => {priority}"
+
+
+def other(action, *params, port=None, mac=None, kind=None, priority=5):
+    key = [f"{port}&&&511" if port else ALL, f"0x{mac}&&&0xffffffffffff" if mac else ALL, f"0x{kind:x}&&&0xffff" if kind else ALL]
+    return f"table_add ingress.other ingress.{action} {' '.join(key)} => {' '.join(map(str, (*params, priority)))}"
+
+
+def moved(commands):
+    """Commands for one of the other programs as hopscope.p4 takes them."""
+    out = []
+    for c in commands:
+        w = c.split()
+        if c.startswith("table_set_default egress.device") and len(w) == 4:
+            c += " 1700000000000000000"
+        elif c.startswith("table_add ingress.ingress_port host") and len(w) == 6:
+            c += " 0"
+        elif c.startswith("table_add ingress.watch ingress.carry"):
+            c = c.replace("ingress.watch ingress.carry", "ingress.pint_watch ingress.pint_carry")
+        elif c.startswith("table_add egress.egress_port to_fabric") and len(w) == 9:
+            out.append(" ".join(w[:6]))
+            c = f"table_add egress.loops report_loops {w[3]} => {' '.join(w[6:])}"
+        elif c.startswith("table_add egress.port_mtu set_mtu"):
+            c = c.replace("egress.port_mtu set_mtu", "egress.egress_port to_fabric")
+        elif c.startswith("table_add ingress.forwarding"):
+            continue
+        elif c.startswith("table_add egress.assigned ") and "NoAction" not in c:
+            c = c.replace("egress.assigned ", "egress.assigned egress.into.")
+        out.append(c)
+    return out
+
+
+def hopscope():
+    """What the other programs do, as far as this one does it too, and everything at once."""
+    groups = []
+    for g in into():
+        groups.append(Group("INT: " + g.name, moved(g.commands), g.packets))
+    followed = [trust("follow", 1), trust("follow", 2), trust("follow", 3)]
+    for g in srint()[:4]:
+        groups.append(Group("probes: " + g.name, moved(g.commands) + ROUTES + followed, g.packets))
+    for g in pint():
+        if g.name in ("source", "transit", "last switch", "loop", "loop, once a minute", "probes", "no plan"):
+            groups.append(Group("PINT: " + g.name, moved(g.commands) + [trust("follow", 4, 3)], g.packets))
+    block = lambda n: bytes(range(1, 1 + 4 * n))
+    device = ["table_set_default egress.device set_device 9 1700000000000000000", "table_add ingress.ingress_port host 1 => 3 0", "table_add ingress.ingress_port host 3 => 4 1", "table_add ingress.ingress_port fabric 4 => 5",
+              "table_add egress.egress_port to_host 2 => 1500 100 1"] + ROUTES
+    path4 = lambda ports, vlan=None, **kw: ethernet(0x0800, ipv4(17, udp(path(ports), 4000, 2222, ENDS4), **kw), vlan)
+    to = lambda port, data=b"payload", vlan=None, **kw: ethernet(0x0800, ipv4(17, udp(data, 4000, port, ENDS4), **kw), vlan)
+    to6 = lambda port, vlan=None, data=b"payload", **kw: SWITCH + HOST + (struct.pack(">HH", 0x8100, vlan) if vlan is not None else b"") + b"\x86\xdd" + ipv6(17, udp(data, 4000, port, ENDS6), **kw)
+    tag = lambda frame, vlan=42: frame[:12] + struct.pack(">HH", 0x8100, vlan) + frame[12:]
+    labels = bytes([0, 0])
+
+    # Next hops by the flow: ports 2, 3 and 4 of group 7, and one that is not there.
+    spread = [f"table_add ingress.forward.forwarding4 ingress.forward.spread 10.8.0.0/16 => 7 3", "table_add ingress.forward.forwarding6 ingress.forward.spread fd08:0:0:0:0:0:0:0/16 => 7 3",
+              "table_add ingress.forward.forwarding4 ingress.forward.spread 10.9.0.0/16 => 8 2", "table_add ingress.forward.member ingress.forward.no_route 8 0 =>"]
+    spread += [f"table_add ingress.forward.member ingress.forward.forward 7 {n} => {n + 2} 0x02000000001{n + 2} 0x020000000010" for n in range(3)]
+    far6 = bytes.fromhex("fd08") + bytes(13) + b"\1"
+    flow4 = lambda port, dst="10.8.0.1", **kw: ethernet(0x0800, ipv4(17, udp(b"payload", 4000 + port, 53), dst=dst, **kw), kw.pop("vlan", None))
+    flows = [(f"IPv4, flow {n}", 1, flow4(n)) for n in range(12)] + [(f"IPv6, flow {n}", 1, ethernet(0x86DD, ipv6(17, udp(b"payload", 4000 + n, 53), dst=far6))) for n in range(6)]
+    flows += [("TCP", 1, ethernet(0x0800, ipv4(6, tcp(b"payload"), dst="10.8.0.1"))), ("VLAN", 1, tag(flow4(1))), ("VLAN and IPv6", 1, tag(ethernet(0x86DD, ipv6(17, udp(b"payload", 4001, 53), dst=far6)))),
+              ("first fragment", 1, flow4(1, flags=1)), ("later fragment", 1, flow4(1, offset=8)), ("ICMP", 1, ethernet(0x0800, ipv4(1, bytes(8), dst="10.8.0.1"))),
+              *((f"member that is not there, flow {n}", 1, flow4(n, dst="10.9.0.1")) for n in range(3)), ("TTL 1", 1, flow4(1, ttl=1)),
+              ("INT by port goes the way of its flow", 4, ethernet(0x0800, ipv4(17, udp(int_md(0x8000, npt=1, original=53, stack=block(1)) + b"payload", 4001, 17768), dst="10.8.0.1")))]
+    salts = lambda n: [f"table_set_default ingress.forward.salt set_salt {n}"]
+    groups += [Group("ECMP", device + spread, flows), Group("ECMP, salted", device + spread + salts(0x9E3779B9), flows), Group("ECMP, other salt", device + spread + salts(3), flows)]
+
+    # Frames that are not IP, and the controller's.
+    arp = ethernet(0x0806, bytes.fromhex("0001080006040001") + HOST + address4("10.0.1.1") + bytes(6) + address4("10.0.1.254"))
+    lldp = bytes.fromhex("0180c200000e") + HOST + bytes.fromhex("88cc") + bytes.fromhex("0207040200000000010403050161060200780000")
+    everybody = b"\xff" * 6 + arp[6:]
+    frames = [other("pass", 4, port=1, kind=0x0806), other("punt", kind=0x0806, mac="ffffffffffff", priority=1), other("punt", kind=0x88CC), other("drop", port=3), other("pass", 1, port=4, kind=0x0806)]
+    out = lambda port, frame: struct.pack(">H", port << 7) + frame
+    punts = [("ARP passed", 1, arp), ("ARP passed, VLAN", 1, tag(arp)), ("ARP to everybody punted", 1, everybody), ("ARP to everybody punted, VLAN", 1, tag(everybody)), ("LLDP punted", 2, lldp), ("the answer passed", 4, arp),
+             ("dropped by an entry", 3, arp), ("no entry", 2, arp), ("802.3", 1, SWITCH + HOST + struct.pack(">H", 38) + bytes(38)), ("cut in the header of IPv4", 1, to(53)[:30]), ("cut in the header of IPv6", 1, to6(53)[:50]), ("double VLAN", 1, tag(tag(to(53)), 7)),
+             ("packet-out, LLDP", CPU, out(3, lldp)), ("packet-out, ARP", CPU, out(1, arp)), ("packet-out, IPv4 with a wrong checksum", CPU, out(2, to(53, broken=1))), ("packet-out, TTL 1", CPU, out(4, to6(53, hops=1))),
+             ("packet-out, a path", CPU, out(4, path4([2]))), ("route to the controller", 4, to(53, dst="10.0.6.1"))]
+    controller = ["table_add ingress.forward.forwarding4 ingress.forward.forward 10.0.6.0/24 => 510 0x020000000016 0x020000000010"]
+    groups.append(Group("CPU port", device + COLLECTOR + frames + controller, punts))
+
+    # What hosts send is theirs, though it looks like a probe or a digest: on its way into the network, and through it.
+    wild = route([3, 2], 0x0800, ipv4(6, tcp(b"payload", ends=ENDS4)))
+    hosts = [
+        ("2222, a path inside", 1, path4([3, 4])), ("2222, 100 bytes", 1, to(2222, bytes(range(100)))), ("2222, short", 1, to(2222, b"x")), ("2222, checksum 0", 1, ethernet(0x0800, ipv4(17, udp(path([3]), 4000, 2222)))),
+        ("2222, a wrong checksum", 1, ethernet(0x0800, ipv4(17, udp(path([3]), 4000, 2222, checksum=0x1234)))), ("2222, VLAN", 1, path4([3], 42)), ("2222, IPv6", 1, to6(2222, data=path([3]))), ("2222, VLAN and IPv6", 1, to6(2222, 42, path([3]))),
+        ("2222, options", 1, path4([3], options=b"\1\1\1\0")), ("2222, fragment", 1, path4([3], flags=1)), ("2222, length wrong", 1, ethernet(0x0800, ipv4(17, udp(path([3]), 4000, 2222, length=98)))), ("2222, TTL 1", 1, path4([3], ttl=1)),
+        ("2222 with INT", 4, with_int(stack=block(4)).replace(struct.pack(">HH", 4000, 53), struct.pack(">HH", 4000, 2222))),
+        ("2222 through the fabric", 4, path4([3], dst="10.0.2.77")), ("2222 through the fabric, VLAN", 4, path4([3], 42, dst="10.0.2.77")),
+        ("0x0700, TCP inside", 1, wild), ("0x0700, labels", 1, route([3, 2], 0x0701, labels)), ("0x0700, a wrong checksum inside", 1, route([3, 2], 0x0800, ipv4(17, udp(b"x"), broken=1))), ("0x0700, INT inside", 1, wide([3, 2])),
+        ("0x0700, cut", 1, wild[:17]), ("0x0700, length odd", 1, route([3, 2], 0x0701, labels, length=5)), ("0x0700, VLAN", 1, tag(wild)), ("0x0700, IPv4 of 16 bytes", 1, route([3, 2], 0x0800, b"\x44" + ipv4(17, udp(b"payload"))[1:])),
+        ("0x0701", 1, ethernet(0x0701, bytes([0, 1]) + bytes(range(32)))), ("digest", 1, digested(NARROW, 1, 7, 0x55)), ("digest, VLAN", 1, digested(NARROW, 1, 7, 0x55, 42)), ("digest, cut", 1, digested(NARROW, 1, 7, 0)[:20]),
+        ("digest around a wrong checksum", 1, digested(NARROW, 1, 7, 0x55, broken=1)),
+    ]
+    passed = [other("pass", 4, port=1, kind=k) for k in (0x0700, 0x0701, 0x88B5)]
+    agents = [trust("follow", 4, 2, dst="10.0.2.1"), trust("follow", 3), trust("follow", 4, 3), trust("ordinary", 1, 2, dst="10.0.2.78", priority=1)]
+    track = [watch("track", 0xFFFFFFFF, 0xF000, 0, 8, 0), "table_add egress.egress_port to_fabric 4 => 1500", "table_add ingress.forward.forwarding4 ingress.forward.forward 10.0.5.0/24 => 4 0x020000000014 0x020000000010"]
+    watched = [("2222, a path inside, with INT", 1, path4([3, 4], dst="10.0.5.1")), ("2222, a path inside, with INT, VLAN", 1, path4([3, 4], 42, dst="10.0.5.1")), ("2222, short, with INT", 1, to(2222, b"x", dst="10.0.5.1")),
+               ("2222 of a host to an agent's address", 1, path4([3], dst="10.0.2.78"))]
+    groups += [Group("hosts", device + COLLECTOR + passed + agents, hosts), Group("hosts, nothing passed", device + COLLECTOR + agents, hosts[15:]),
+               Group("hosts, discarded", device + COLLECTOR + passed + [trust("discard", 1), trust("discard", 1, 2, priority=1)], hosts), Group("hosts, with INT", device + COLLECTOR + agents + track, watched)]
+
+    # Probes in VLAN and IPv6, and what must not happen to them.
+    wide6 = lambda ports, **kw: route(ports, 0x86DD, ipv6(17, udp(int_md(kw.pop("bitmap", 0xF161), npt=1, original=17769, domain=0xFA17, flags=4, **kw) + b"HPRBpayload!", 0xC001, 17768, ENDS6)))
+    probes = [("path, VLAN", 3, path4([2, 4], 42)), ("path, TTL 1", 3, path4([2], ttl=1)), ("route, VLAN", 3, tag(route([4, 2], 0x0701, labels))), ("last entry, VLAN", 3, tag(route([4], 0x0701, labels))),
+              ("wide", 3, wide([4, 2], ends=ENDS4)), ("wide to a host", 3, wide([2], ends=ENDS4, stack=block(8))), ("wide, VLAN", 3, tag(wide([4, 2], ends=ENDS4))), ("wide, IPv6", 3, wide6([4, 2])), ("wide, IPv6 to a host, VLAN", 3, tag(wide6([2], stack=block(8)))),
+              ("wide marked by DSCP", 3, route([4], 0x0800, with_int(stack=block(4))[14:])), ("INT of an assignment", 3, route([4], 0x0800, with_int(domain=INTO, stack=block(4))[14:])), ("TCP behind a route", 3, route([4], 0x0800, ipv4(6, tcp(b"payload", ends=ENDS4)))),
+              ("wrong checksum behind a route", 3, route([4], 0x0800, ipv4(17, udp(b"payload"), broken=1))), ("path to an agent from the fabric", 4, path4([2])), ("path from the fabric by a route used up", 4, path4([2], dst="10.0.2.9")), ("route used up", 3, ethernet(0x0701, bytes([0, 1]) + bytes(range(32))))]
+    congested = ["table_add egress.queues watch_queue 2 => 0 0 100 1 0x5c00", "table_add egress.queues watch_queue 4 => 0 0 100 1 0x5c00"]
+    plan = tables.limits() + [LOGS, line(2, 10_000, 1_000_000_000, 18), line(4, 10_000, 1_000_000_000, 18)] + tables.entries(PLANS[1])
+    digest = [watch("ingress.pint_carry", 0xFFFFFFFF, WIDE, 1, table="ingress.pint_watch", proto=ALL)]
+    tracked = [watch("track", 0xFFFFFFFF, 0xF000, 0, 8, 0, proto=ALL)]
+    groups.append(Group("probes: VLAN and IPv6, everything else on", device + COLLECTOR + agents + track[1:] + congested + plan + digest + tracked + [assigned("egress.into.carry", 4, 0xF000)], probes))
+
+    # Everything on one switch.
+    everything = device + COLLECTOR + spread + salts(77) + frames + controller + agents + track[1:] + plan + digest + [
+        watch("track", 0xFFFFFFFF, 0xF000, 0, 8, 0, dport="54&&&65535"), watch("track", 0xFFFFFFFF, 0x8000, 0, 8, 1, dport="55&&&65535"), assigned("egress.into.extract", 2, 0xF000, 100, 1, dport=56), assigned("egress.into.carry", 4, 0xF000, ends=(ENDS4[0], address4("10.0.5.1")), dport=56),
+        "table_add egress.queues watch_queue 3 => 0 0 100 1 0x5c00", "table_add egress.loops NoAction 3 =>"] + [f"table_add ingress.drops report_drop {r} => 100 1" for r in (26, 29, 80)] + [watch("ingress.deny", table="ingress.acl", dport="666&&&65535")]
+    both4 = lambda net=2, n=1, **kw: (lambda f: f[:12] + struct.pack(">H", 0x88B5) + pint_header(WIDE, 2, 10 + n, 0x123456789ABC) + f[14:])(with_int(ends=(ENDS4[0], address4(f"10.0.{net}.1")), ip={"dst": f"10.0.{net}.1"}, stack=block(4), **kw))
+    both6 = lambda n=1, **kw: (lambda f: f[:12] + struct.pack(">H", 0x88B5) + pint_header(WIDE, 2, 10 + n, 0x123456789ABC, 0x86DD) + f[14:])(with_int(ends=ENDS6, stack=block(4), **kw))
+    end5 = (ENDS4[0], address4("10.0.5.1"))
+    to5 = lambda port, data=b"payload", vlan=None, **kw: ethernet(0x0800, ipv4(17, udp(data, 4000, port, end5), dst="10.0.5.1", **kw), vlan)
+    mix = []
+    for name, vlan in (("", None), (", VLAN", 42)):
+        v = (lambda f: f) if vlan is None else tag
+        mix += [("digest alone" + name, 1, v(to5(53))), ("INT and digest" + name, 1, v(to5(54))), ("INT by port and digest" + name, 1, v(to5(55))), ("assigned and digest" + name, 1, v(to5(56))),
+                ("TCP, digest" + name, 1, v(ethernet(0x0800, ipv4(6, tcp(b"payload", ends=end5), dst="10.0.5.1")))), ("both from a host to a host" + name, 1, v(to(54))), ("extracted, and a digest" + name, 1, v(to(56))), ("IPv6, both" + name, 1, v(to6(54))), ("IPv6, digest" + name, 1, v(to6(53))),
+                ("both pass" + name, 4, v(both4(5))), ("both end here" + name, 4, v(both4())), ("both end here, by port" + name, 4, v(both4(npt=1))), ("both end here, IPv6" + name, 4, v(both6())), ("both end here, TCP" + name, 4, v(both4(l4="tcp"))),
+                ("digest ends here" + name, 4, v(digested(WIDE, 2, 20, 0x99))), ("no plan, INT ends here" + name, 4, v(both4().replace(pint_header(WIDE, 2, 11, 0x123456789ABC), pint_header(6, 2, 11, 0x123456789ABC)))),
+                ("spread, with a queue" + name, 1, v(flow4(4))), ("probe" + name, 3, v(path4([2]))), ("wide" + name, 3, v(wide([4], ends=ENDS4))), ("ARP" + name, 1, v(arp)), ("LLDP" + name, 1, v(lldp)), ("no room for both" + name, 1, v(to5(54, bytes(1440)))),
+                ("room for INT alone" + name, 1, v(to5(54, bytes(1440 - 4)))), ("room for a digest" + name, 4, v(both4(5, data=bytes(1380)))), ("denied" + name, 1, v(to(666))), ("TTL 1, with a digest" + name, 4, v(digested(WIDE, 2, 20, 0x99, ttl=1))), ("no route" + name, 4, v(to(53, dst="10.7.0.1"))), ("2222 of a host" + name, 1, v(path4([3], dst="10.0.5.1"))), ("0x0700 of a host" + name, 1, v(wild))]
+    groups.append(Group("everything", everything, mix))
+    return groups

@@ -21,7 +21,7 @@ import time
 
 import cases
 
-PORTS = 5  # 1 to 5; reports leave by 5
+PORTS = [1, 2, 3, 4, 5, 510]  # reports leave by 5; 510 is the controller's
 SPACE = os.environ.get("P4VECTORS") or f"p4vectors-{os.getpid()}"
 ETH_P_ALL, SOL_PACKET, PACKET_AUXDATA, VLAN_VALID = 3, 263, 8, 16
 FIELDS = ["instance", "ingress_port", "egress_port", "packet_length", "ingress_us", "egress_us", "enqueued_us", "enqueue_depth", "queue_us"]
@@ -43,7 +43,7 @@ def make_space():
     run("ip", "netns", "add", SPACE)
     inside("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
     inside("ip", "link", "set", "lo", "up")
-    for port in range(1, PORTS + 1):
+    for port in PORTS:
         inside("ip", "link", "add", f"s{port}", "mtu", "9000", "type", "veth", "peer", "name", f"h{port}", "mtu", "9000")
         for end in "sh":
             inside("ip", "link", "set", f"{end}{port}", "up")
@@ -64,13 +64,13 @@ class Switch:
         self.covered = covered
         self.log = os.path.join(directory, "log")
         self.args = args
-        links = [x for p in range(1, PORTS + 1) for x in ("-i", f"{p}@s{p}")]
+        links = [x for p in PORTS for x in ("-i", f"{p}@s{p}")]
         self.process = subprocess.Popen([args.switch, *links, "--thrift-port", "9099", "--log-console", "--log-flush", "-L", "trace", code],
                                         stdout=open(self.log, "w"), stderr=subprocess.DEVNULL)
         self.read, self.table = 0, None
         self.await_commands()
         self.sockets = {}
-        for port in range(1, PORTS + 1):
+        for port in PORTS:
             s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) # hears nothing until it is bound, not even the loopback device
             s.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
             s.bind((f"h{port}", ETH_P_ALL))
@@ -188,8 +188,9 @@ def main():
     p.add_argument("--cli", default="simple_switch_CLI")
     p.add_argument("--compiler", default="p4c-bm2-ss")
     p.add_argument("--load", help="directory of programs that were compiled with -DRECORD, instead of a compiler")
+    p.add_argument("--resume", action="store_true", help="go on behind the groups of PROGRAM.json.part, which the same program has to have made")
     p.add_argument("--out", default=os.path.dirname(os.path.abspath(__file__)))
-    p.add_argument("programs", nargs="*", default=["srint", "intmd", "into", "pint", "rft"])
+    p.add_argument("programs", nargs="*", default=["srint", "intmd", "into", "pint", "rft", "hopscope"])
     args = p.parse_args()
     if "P4VECTORS" not in os.environ: # once more, in the namespace
         make_space()
@@ -202,7 +203,14 @@ def main():
             covered, groups, planned = {k: set() for k in ("states", "tables", "actions")}, [], cases.groups(program)
             check_tables(code, planned)
             path = os.path.join(args.out, program + ".json")
-            for group in planned:
+            if args.resume and os.path.exists(path + ".part"):
+                with open(path + ".part") as f:
+                    part = json.load(f)
+                groups = part["groups"]
+                covered = {k: set(v) for k, v in part["covered"].items()}
+                if [(g["name"], g["commands"]) for g in groups] != [(g.name, g.commands) for g in planned[:len(groups)]]:
+                    sys.exit(f"{path}.part is of other cases")
+            for group in planned[len(groups):]:
                 groups.append(record(args, program, code, group, covered))
                 with open(path + ".part", "w") as f:
                     json.dump({"program": program, "covered": {k: sorted(x for x in v if not x.startswith("tbl_")) for k, v in covered.items()}, "groups": groups}, f, indent=1)

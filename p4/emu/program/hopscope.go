@@ -58,7 +58,7 @@ func (c *hopscope) tables() []p4.Table {
 	forward := list[0].Actions
 	for i := range list {
 		if list[i].Name == forwarding4 || list[i].Name == forwarding6 {
-			list[i].Actions = append(slices.Clone(forward), act("spread", 16, 16))
+			list[i].Actions = slices.Insert(slices.Clone(forward), 1, act("spread", 16, 16))
 		}
 	}
 	none := act("NoAction")
@@ -284,7 +284,7 @@ func (c *hopscope) egress(s *Switch, p *Packet, pass *Pass) bool {
 		sink = false // what a probe has gathered is its receiver's
 		p.writeLabel(s, uint32(s.device.Find(nil).Arg(0)), room, pass)
 	}
-	session, gap := uint32(0), uint64(0)
+	session, collector, gap := uint32(0), uint8(0), uint64(0)
 	if p.pint != nil {
 		m.size -= pintLength
 		if !sink { // else it is removed
@@ -292,20 +292,22 @@ func (c *hopscope) egress(s *Switch, p *Packet, pass *Pass) bool {
 		}
 	}
 	if sink {
-		e.sink, session, m.digestCollector = true, e.session, m.collector
+		e.sink, session, collector = true, e.session, m.collector
 	} else if r := c.loops.At(uint64(p.Port)); r.Action == "report_loops" {
-		session, m.digestCollector, gap = uint32(r.Arg(0)), uint8(r.Arg(1)), r.Arg(2)
+		session, collector, gap = uint32(r.Arg(0)), uint8(r.Arg(1)), r.Arg(2)
 	}
 	if !c.withoutINT && (p.v4 != nil || p.v6 != nil) {
 		e.run(pass)
 	}
 	if c.pint.write(s, p, pass, load, room, sink, gap) && session != 0 {
-		if m.about == 0 {
-			m.about, m.collector = ofDigest, m.digestCollector
-			p.cloned, p.session = true, session
-		} else {
-			m.digestSession = session // its report follows that of INT
+		if p.cloned {
+			m.nextAbout, m.nextCollector, m.nextSize, m.nextSession = m.about, m.collector, m.size, p.session
 		}
+		if p.keptShim != nil {
+			m.size -= 4 + uint16(p.keptShim[1])<<2 // without INT, which the other report has
+		}
+		m.about, m.collector = ofDigest, collector
+		p.cloned, p.session = true, session
 	}
 	if sink {
 		p.removeDigest()
@@ -314,19 +316,19 @@ func (c *hopscope) egress(s *Switch, p *Packet, pass *Pass) bool {
 	return !e.drop
 }
 
-// clone makes a report of a clone. That of a digest follows the one of INT, as a clone of its clone.
+// clone makes a report of a clone. That of INT follows the one of a digest, as a clone of its clone.
 func (c *hopscope) clone(s *Switch, p *Packet, pass *Pass) (leaves bool) {
 	m := &p.meta
-	if m.about == ofDigest {
-		return c.pint.report(s, p)
+	if m.about != ofDigest {
+		if p.Instance == ingressClone {
+			m.arrived = pass.IngressTime
+		}
+		return c.intmd.clone(s, p)
 	}
-	if p.Instance == ingressClone {
-		m.arrived = pass.IngressTime
-	}
-	leaves = c.intmd.clone(s, p)
-	if m.digestSession != 0 {
-		m.about, m.collector = ofDigest, m.digestCollector
-		p.cloned, p.session = true, m.digestSession
+	leaves = c.pint.report(s, p)
+	if m.nextAbout != 0 {
+		m.about, m.collector, m.size = m.nextAbout, m.nextCollector, m.nextSize
+		m.nextAbout, p.cloned, p.session = 0, true, m.nextSession
 	}
 	return leaves
 }

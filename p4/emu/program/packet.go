@@ -85,9 +85,10 @@ type metadata struct {
 	wide    bool
 	rewrite uint8
 
-	// The digest's report, which follows one of INT; session 0 for none.
-	digestSession   uint32
-	digestCollector uint8
+	// The report of INT that follows the digest's; nextAbout is 0 for none.
+	nextAbout, nextCollector uint8
+	nextSize                 uint16
+	nextSession              uint32
 }
 
 // Grew reports whether the switch has put a block of INT or a label into a packet.
