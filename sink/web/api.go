@@ -229,5 +229,11 @@ func (s *Server) serveExporters(w http.ResponseWriter, r *http.Request) {
 	if refuse(w, err) {
 		return
 	}
-	s.answer(w, s.history.listExporters(names.NewSearch(q.Get("q")), s.names(), s.findings.silentExporters(), p))
+	filter, called := names.NewSearch(q.Get("q")), s.names()
+	if s.servePast(w, r, func(ctx context.Context, t ask.Span) (any, error) {
+		return s.deps.Past.Exporters(ctx, t, filter, called, p)
+	}) {
+		return
+	}
+	s.answer(w, s.history.listExporters(filter, called, s.findings.silentExporters(), p))
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -20,6 +21,9 @@ func (s *Server) serveFlows(w http.ResponseWriter, r *http.Request) {
 	if refuse(w, err) {
 		return
 	}
+	if s.servePast(w, r, func(ctx context.Context, t ask.Span) (any, error) { return s.deps.Past.Flows(ctx, t) }) {
+		return
+	}
 	rows, total := s.history.listFlows(names.NewSearch(q.Get("q")), s.names(), p)
 	var keys []decode.FlowKey
 	for i := range rows {
@@ -30,14 +34,15 @@ func (s *Server) serveFlows(w http.ResponseWriter, r *http.Request) {
 			rows[i].Several = several[rows[i].key]
 		}
 	}
-	s.answer(w, flowList{total, recentWindows, rows})
+	s.answer(w, flowList{Total: total, RecentWindows: recentWindows, Flows: rows})
 }
 
 // flowList holds some of the flows.
 type flowList struct {
-	Total         int       `json:"total"`
-	RecentWindows int       `json:"recent_windows"` // over which packets are counted
-	Flows         []flowRow `json:"flows"`
+	Total         int        `json:"total"`
+	RecentWindows int        `json:"recent_windows"` // over which packets are counted
+	Flows         []flowRow  `json:"flows"`
+	Range         *ask.Range `json:"range,omitempty"` // of an answer out of the history, which keeps no flows
 }
 
 func (h *history) listFlows(filter names.Search, n *names.Names, p ask.Page) ([]flowRow, int) {

@@ -2,9 +2,9 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"github.com/hopscope/hopscope/sink/web/access"
 	"github.com/hopscope/hopscope/sink/web/ask"
@@ -34,27 +34,6 @@ func (s *Server) serveMap(w http.ResponseWriter, r *http.Request) {
 	s.sendPacked(w, r, a.Body(), "no-cache")
 }
 
-// mapState is the changing part of a map. Numbers of directions and nodes are those of the map's version.
-type mapState struct {
-	Version string      `json:"version"`
-	EndMS   int64       `json:"end_ms"` // of the newest window
-	Metric  string      `json:"metric"`
-	Unit    string      `json:"unit"`
-	Values  []ask.Value `json:"values"` // by direction, the last of the latest windows
-	Nodes   []ask.Value `json:"nodes"`  // worst of a node's hops on no direction, as those to hosts
-
-	// Interface of a direction in reports, where it is not the map's.
-	Egress   map[string]uint32  `json:"egress,omitempty"`
-	Findings []atlas.FindingDoc `json:"findings"` // open ones that have a place and do not rest
-	Drops    []mapDrops         `json:"drops"`
-	Loop     *atlas.LoopDoc     `json:"loop,omitempty"`
-}
-
-type mapDrops struct {
-	Node  int    `json:"node"`
-	Count uint64 `json:"count"` // packets in the last of the latest windows
-}
-
 // latestWindows is how many windows back a value may be to be drawn: a window can come in parts, and late.
 const latestWindows = 3
 
@@ -66,7 +45,16 @@ func (s *Server) serveMapState(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a := s.network()
-	out := mapState{Version: a.Version(), Metric: metricNames[m], Unit: m.unit(), Findings: []atlas.FindingDoc{}, Drops: []mapDrops{}}
+	out := ask.MapState{Version: a.Version(), Metric: metricNames[m], Unit: m.unit(), Findings: []atlas.FindingDoc{}, Drops: []ask.MapDrops{}}
+	if s.servePast(w, r, func(ctx context.Context, t ask.Span) (any, error) {
+		past, err := s.deps.Past.Places(ctx, t, metricNames[m], s.findings.isOpen)
+		if err == nil {
+			out.Show(a, past)
+		}
+		return &out, err
+	}) {
+		return
+	}
 	s.history.mapValues(a, m, &out)
 	open, _ := s.findings.list()
 	for i := range open {
@@ -81,13 +69,8 @@ func (s *Server) serveMapState(w http.ResponseWriter, r *http.Request) {
 }
 
 // mapValues puts hops on their directions. Of several on one, as of queues of one interface, the worst counts.
-func (h *history) mapValues(a *atlas.Placing, m metric, out *mapState) {
-	out.Values, out.Nodes = make([]ask.Value, a.Directions()), make([]ask.Value, a.Nodes())
-	for _, list := range [2][]ask.Value{out.Values, out.Nodes} {
-		for i := range list {
-			list[i] = ask.Absent
-		}
-	}
+func (h *history) mapValues(a *atlas.Placing, m metric, out *ask.MapState) {
+	out.Clear(a)
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	if h.newest == 0 {
@@ -96,35 +79,18 @@ func (h *history) mapValues(a *atlas.Placing, m metric, out *mapState) {
 	out.EndMS = h.ms(h.newest)
 	from := max(h.oldest(), h.newest-min(h.newest, latestWindows-1))
 	for _, s := range h.sortedHops() {
-		node, ok := a.Node(s.Node)
-		if !ok || s.Other {
-			continue
+		v := absent
+		for n := h.newest; n >= from && v != v; n-- {
+			v = h.value(s, n, m)
 		}
-		list, at := out.Nodes, node
-		if d := a.Direction(s.HopKey); d >= 0 {
-			list, at = out.Values, d
-			if own := a.End(d); own.Port != s.EgressIf && s.EgressIf != 0 {
-				if out.Egress == nil {
-					out.Egress = map[string]uint32{}
-				}
-				out.Egress[strconv.Itoa(d)] = s.EgressIf
-			}
-		}
-		for n := h.newest; n >= from; n-- {
-			if v := h.value(s, n, m); v == v {
-				if before := float32(list[at]); !(before >= v) {
-					list[at] = ask.Value(v)
-				}
-				break
-			}
-		}
+		out.Put(a, s.HopKey, ask.Value(v))
 	}
 	for id, d := range h.drops.all {
 		if node, ok := a.Node(id); ok && d.window >= from && d.count > 0 {
-			out.Drops = append(out.Drops, mapDrops{node, d.count})
+			out.Drops = append(out.Drops, ask.MapDrops{Node: node, Count: d.count})
 		}
 	}
-	slices.SortFunc(out.Drops, func(x, y mapDrops) int { return cmp.Compare(x.Node, y.Node) })
+	slices.SortFunc(out.Drops, func(x, y ask.MapDrops) int { return cmp.Compare(x.Node, y.Node) })
 }
 
 // loop is the view of the control at this moment, nil where there is none.

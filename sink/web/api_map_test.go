@@ -13,12 +13,13 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
-// stateAnswer is a mapState as it is read: null is no number.
+// stateAnswer is an [ask.MapState] as it is read: null is no number.
 type stateAnswer struct {
-	mapState
+	ask.MapState
 	Values values `json:"values"`
 	Nodes  values `json:"nodes"`
 }

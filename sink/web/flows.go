@@ -188,7 +188,7 @@ func (h *history) slowest(f *flowSeries) (most ask.Value) {
 	most = ask.Absent
 	for _, p := range f.current() {
 		if p.last >= h.oldest() {
-			most = greater(most, ask.Value(p.cells[h.slot(p.last)].p99))
+			most = ask.Greater(most, ask.Value(p.cells[h.slot(p.last)].p99))
 		}
 	}
 	return most

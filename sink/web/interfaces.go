@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -89,7 +90,7 @@ func (h *history) interfaceRow(s *interfaceSeries) interfaceRow {
 	from := min(h.recent(), s.last)
 	for c := range s.cells.since(from) {
 		if c.has&decode.CountRxUtilization != 0 {
-			row.Received = greater(row.Received, ask.Value(c.rx)/decode.WholeUtilization)
+			row.Received = ask.Greater(row.Received, ask.Value(c.rx)/decode.WholeUtilization)
 		}
 		for which, to := range [...]**uint64{&row.InOctets, &row.OutOctets} {
 			add(to, c.has&(decode.CountInOctets<<which) != 0, c.octets[which])
@@ -98,35 +99,12 @@ func (h *history) interfaceRow(s *interfaceSeries) interfaceRow {
 			add(to, c.has>>which&1 != 0, uint64(c.counts[which]))
 		}
 	}
-	row.lost = max(lostOf(row.InPackets, row.InErrors, row.InDiscards), lostOf(row.OutPackets, row.OutErrors, row.OutDiscards))
+	row.lost = row.LostShare()
 	return row
 }
 
 // busier returns the greater utilisation of the two directions.
-func (r *interfaceRow) busier() ask.Value { return greater(r.Utilization, r.Received) }
-
-// greater returns the greater of two values, of which one may be absent.
-func greater(a, b ask.Value) ask.Value {
-	if cmp.Compare(a, b) < 0 {
-		return b
-	}
-	return a
-}
-
-// lostOf is the share of errors and discards among them and the packets of a direction.
-func lostOf(packets, errors, discards *uint64) float64 {
-	of := func(n *uint64) float64 {
-		if n == nil {
-			return 0
-		}
-		return float64(*n)
-	}
-	lost := of(errors) + of(discards)
-	if lost == 0 {
-		return 0
-	}
-	return lost / (lost + of(packets))
-}
+func (r *interfaceRow) busier() ask.Value { return ask.Greater(r.Utilization, r.Received) }
 
 // serveInterfaces lists interfaces whose counters come, the worst first; q= keeps those that the text finds.
 func (s *Server) serveInterfaces(w http.ResponseWriter, r *http.Request) {
@@ -135,8 +113,14 @@ func (s *Server) serveInterfaces(w http.ResponseWriter, r *http.Request) {
 	if refuse(w, err) {
 		return
 	}
-	rows, total := s.history.listInterfaces(names.NewSearch(q.Get("q")), s.names(), p)
-	s.answer(w, interfaceList{total, recentWindows, rows})
+	filter, called := names.NewSearch(q.Get("q")), s.names()
+	if s.servePast(w, r, func(ctx context.Context, t ask.Span) (any, error) {
+		return s.deps.Past.Interfaces(ctx, t, filter, called, p)
+	}) {
+		return
+	}
+	rows, total := s.history.listInterfaces(filter, called, p)
+	s.answer(w, interfaceList{Total: total, RecentWindows: recentWindows, Interfaces: rows})
 }
 
 // interfaceList holds some of the interfaces.
@@ -144,6 +128,7 @@ type interfaceList struct {
 	Total         int            `json:"total"`
 	RecentWindows int            `json:"recent_windows"` // over which is counted
 	Interfaces    []interfaceRow `json:"interfaces"`
+	Range         *ask.Range     `json:"range,omitempty"` // of an answer out of the history, whose rows are sums over it
 }
 
 // interfaceRow is an interface with what puts it in its place.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+
+	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
 // drag moves the pressed pointer over a part of an element, from one share of its width to another.
@@ -32,7 +34,7 @@ func (b *browser) drag(t *testing.T, selector string, from, to float64) {
 func testPagePast(t *testing.T, parent context.Context) {
 	now := time.Now().Truncate(time.Second)
 	deps := sceneDeps(now)
-	deps.Past = pastScene(t, now)
+	deps.Past, deps.Map = pastScene(t, now), func() *atlas.Map { return pastMap }
 	srv := serve(t, DefaultConfig(), deps)
 	s := newScene(7, 20, 4)
 	s.fill(srv, sceneWindows, now)
@@ -58,6 +60,26 @@ func testPagePast(t *testing.T, parent context.Context) {
 	if got := b.text(t, "#range-lacks"); !strings.Contains(got, "columns are gaps") {
 		t.Errorf("what it lacks: %q", got)
 	}
+	// The tables and the map are of the same time.
+	for id, want := range map[string]string{"exporters": "sums from ", "interfaces": "counters of 2 interfaces from ", "probed": "1 path from "} {
+		if got := b.text(t, "#"+id+"-note"); !strings.HasPrefix(got, want) {
+			t.Errorf("the note of %s is %q", id, got)
+		}
+	}
+	if got := b.text(t, ".exporters-data tbody"); !strings.Contains(got, "10.0.0.4") || strings.Contains(got, "Receiving") {
+		t.Errorf("exporters: %q", got)
+	}
+	if got := b.text(t, "#flows-table"); !strings.Contains(got, "The history keeps hops, interfaces, exporters and probes, and no flows.") {
+		t.Errorf("flows: %q", got)
+	}
+	if n := eval[int](t, b, `document.querySelectorAll(".flows-data tbody tr").length`); n != 0 {
+		t.Errorf("%d flows of the present are shown", n)
+	}
+	eval[bool](t, b, `(document.querySelector("#map").scrollIntoView(), true)`)
+	b.wait(t, `/2 directions with values · from .* to /.test(document.querySelector("#map-note").textContent)`)
+	b.picture(t, "past-map")
+	eval[bool](t, b, `(document.querySelector("#exporters").scrollIntoView(), true)`)
+	b.picture(t, "past-tables")
 	if !eval[bool](t, b, `document.querySelector("[data-value='1d']").getAttribute("aria-pressed") === "true" && !document.querySelector("#range-present").hidden`) {
 		t.Error("the chosen range is not shown, or that other tables show the present")
 	}

@@ -10,16 +10,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	part "github.com/hopscope/hopscope/inference/window"
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/sink"
 	disk "github.com/hopscope/hopscope/sink/history"
 	"github.com/hopscope/hopscope/sink/web/ask"
+	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
 // pastHops are the hops of [pastScene].
 var pastHops = []inference.HopKey{{Node: 4, EgressIf: 3}, {Node: 5, EgressIf: 1}, {Node: 9, EgressIf: 2}}
+
+// pastExporter loses reports while node 4 is slow.
+var pastExporter = inference.ExporterKey{Addr: decode.AddrFrom4([]byte{10, 0, 0, 4}), Node: 4}
 
 // pastScene is a history of the 32 hours before now, a window every five minutes. Node 4 is slow for the hour that ended six hours ago, of which
 // there is a finding, and the hour that ended thirteen hours ago is a gap.
@@ -57,6 +62,15 @@ func pastScene(t *testing.T, now time.Time) ask.Past {
 				p.Hop(k).Queue.AddValue(latency / 20)
 			}
 		}
+		x := inference.ExporterStats{ExporterKey: pastExporter, Reports: 30, Last: at.UnixNano()}
+		if slow {
+			x.Lost = 10
+			p.AddDrops(&inference.DropStats{Node: 4, Count: 2})
+		}
+		p.AddExporters([]inference.ExporterStats{x, {ExporterKey: inference.ExporterKey{Addr: decode.AddrFrom4([]byte{10, 0, 0, 5}), Node: 5}, Reports: 10, Last: at.UnixNano()}})
+		p.AddInterface(&inference.InterfaceStats{Node: 4, Counters: decode.Counters{Interface: 3, Has: decode.CountInPackets | decode.CountInErrors, InPackets: 100, InErrors: 1}, Samples: 1})
+		p.AddInterface(&inference.InterfaceStats{Node: 5, Counters: decode.Counters{Interface: 1, Has: decode.CountInPackets, InPackets: 100}, Samples: 1})
+		p.AddProbes(4, &decode.FlowKey{Src: pastExporter.Addr, Dst: decode.AddrFrom4([]byte{10, 0, 0, 5}), Proto: 17, SrcPort: 862, DstPort: 862, IPVersion: 4}, &decode.ProbeCounts{Sent: 20, Received: 19, Missed: 1})
 		p.Span(at.Add(-10*time.Second).UnixNano(), at.UnixNano())
 		p.Reports = 30
 		var found []inference.Finding
@@ -159,6 +173,71 @@ func TestPast(t *testing.T) {
 		t.Errorf("%+v", ledger)
 	}
 }
+
+// Tables and the map of a range are sums over it, filtered and sorted as those of the present; of flows nothing is kept, and the answer says
+// so.
+func TestPastTables(t *testing.T) {
+	now := sceneTime.Truncate(time.Hour)
+	deps := sceneDeps(now)
+	deps.Past = pastScene(t, now)
+	deps.Map = func() *atlas.Map { return pastMap }
+	srv, err := New(DefaultConfig(), deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	between := func(from, to time.Duration) string {
+		return "from=" + strconv.FormatInt(now.Add(-from).UnixMilli(), 10) + "&to=" + strconv.FormatInt(now.Add(-to).UnixMilli(), 10)
+	}
+	calm, slow := between(5*time.Hour, 4*time.Hour), between(8*time.Hour, 5*time.Hour)
+	type table struct {
+		Total      int
+		Exporters  []ask.ExporterRow
+		Interfaces []ask.InterfaceRow
+		Flows      []ask.FlowRow
+		Range      ask.Range
+	}
+	x := askFor[table](t, srv, "/api/exporters?"+slow, http.StatusOK)
+	if x.Total != 2 || x.Exporters[0].Address != "10.0.0.4" || x.Exporters[0].Lost != 120 || x.Exporters[0].Reports != 30*36 || x.Exporters[1].Lost != 0 || x.Exporters[0].LastMS == 0 || x.Range.Merged != 36 {
+		t.Errorf("exporters %+v", x)
+	}
+	if x = askFor[table](t, srv, "/api/exporters?q=10.0.0.5&"+calm, http.StatusOK); x.Total != 1 || x.Exporters[0].Node != "5" || x.Exporters[0].Reports != 10*12 {
+		t.Errorf("exporters of a calm hour %+v", x)
+	}
+	x = askFor[table](t, srv, "/api/interfaces?"+calm, http.StatusOK)
+	if x.Total != 2 || x.Interfaces[0].Node != "4" || *x.Interfaces[0].InErrors != 12 || *x.Interfaces[0].InPackets != 1200 || x.Interfaces[1].InErrors != nil || x.Range.Merged != 12 {
+		t.Errorf("interfaces %+v", x)
+	}
+	if x = askFor[table](t, srv, "/api/interfaces?sort=interface&order=desc&limit=1&"+calm, http.StatusOK); x.Total != 2 || len(x.Interfaces) != 1 || x.Interfaces[0].Node != "5" {
+		t.Errorf("interfaces from the last %+v", x)
+	}
+	probed := askFor[struct {
+		Total int
+		Paths []struct{ Sent, Received, Lost int }
+		Range ask.Range
+	}](t, srv, "/api/probed?"+calm, http.StatusOK)
+	if probed.Total != 1 || probed.Paths[0].Sent != 240 || probed.Paths[0].Received != 228 || probed.Paths[0].Lost != 12 {
+		t.Errorf("probes %+v", probed)
+	}
+	x = askFor[table](t, srv, "/api/flows?"+calm, http.StatusOK)
+	if x.Total != 0 || x.Flows == nil || !strings.Contains(strings.Join(x.Range.Lacks, "; "), "no flows") {
+		t.Errorf("flows %+v", x)
+	}
+	for query, worst := range map[string]float64{calm: 21e3, slow: 1.9e6} {
+		m := askFor[stateAnswer](t, srv, "/api/map/state?metric=latency_max&"+query, http.StatusOK)
+		if got := m.Values[0]; len(m.Values) != 2 || (got >= 1.9e6) != (worst >= 1.9e6) || (len(m.Drops) == 1) != (query == slow) || (len(m.Findings) == 1) != (query == slow) || m.Range == nil || m.Range.Merged == 0 || m.Loop != nil {
+			t.Errorf("map of %s: %+v", query, m)
+		}
+	}
+	for _, path := range []string{"exporters", "interfaces", "probed", "flows", "map/state"} {
+		askFor[struct{}](t, srv, "/api/"+path+"?from=9&to=5", http.StatusBadRequest)
+	}
+	srv.deps.Past = ask.Past{}
+	askFor[struct{}](t, srv, "/api/exporters?"+calm, http.StatusNotFound)
+}
+
+// pastMap has the link of the slow hop.
+var pastMap = &atlas.Map{Name: "past", Nodes: []atlas.Node{{ID: 4, Name: "a"}, {ID: 5, Name: "b"}},
+	Links: []atlas.Link{{Name: "a-b", A: atlas.LinkEnd{Node: 4, Port: 3}, B: atlas.LinkEnd{Node: 5, Port: 1}}}}
 
 // askFor asks for JSON and requires a status.
 func askFor[T any](t *testing.T, srv *Server, target string, status int) (v T) {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 
@@ -88,7 +89,7 @@ func (h *history) probedRow(s *probedSeries) probedRow {
 		row.Lost += int64(c.lost)
 		row.Forward += int64(c.forward)
 		row.Back += int64(c.back)
-		row.DelayP50, row.DelayP99 = greater(row.DelayP50, ask.Value(c.p50)), greater(row.DelayP99, ask.Value(c.p99))
+		row.DelayP50, row.DelayP99 = ask.Greater(row.DelayP50, ask.Value(c.p50)), ask.Greater(row.DelayP99, ask.Value(c.p99))
 	}
 	if bad := float64(max(row.Lost, 0)) + float64(row.Corrupt); bad > 0 {
 		row.lost = bad / (bad + float64(row.Received))
@@ -103,8 +104,14 @@ func (s *Server) serveProbed(w http.ResponseWriter, r *http.Request) {
 	if refuse(w, err) {
 		return
 	}
-	rows, total := s.history.listProbed(names.NewSearch(q.Get("q")), s.names(), p)
-	s.answer(w, probedList{total, recentWindows, rows})
+	filter, called := names.NewSearch(q.Get("q")), s.names()
+	if s.servePast(w, r, func(ctx context.Context, t ask.Span) (any, error) {
+		return s.deps.Past.Probed(ctx, t, filter, called, p)
+	}) {
+		return
+	}
+	rows, total := s.history.listProbed(filter, called, p)
+	s.answer(w, probedList{Total: total, RecentWindows: recentWindows, Paths: rows})
 }
 
 // probedList holds some of the paths of probes.
@@ -112,6 +119,7 @@ type probedList struct {
 	Total         int         `json:"total"`
 	RecentWindows int         `json:"recent_windows"` // over which is counted
 	Paths         []probedRow `json:"paths"`
+	Range         *ask.Range  `json:"range,omitempty"` // of an answer out of the history, whose rows are sums over it
 }
 
 // probedRow is a path of probes with what puts it in its place.

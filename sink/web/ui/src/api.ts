@@ -176,7 +176,7 @@ export interface FlowSight {
   path_delay_packets?: number;
 }
 
-export interface FlowList { total: number; recent_windows: number; flows: FlowRow[] }
+export interface FlowList { range?: Range; total: number; recent_windows: number; flows: FlowRow[] }
 
 export interface FlowSeries {
   flow: FlowRow;
@@ -276,6 +276,7 @@ export interface NamelessRow {
 }
 
 export interface ExporterList {
+  range?: Range;
   total: number; recent_windows: number; idle_windows: number; exporters: ExporterRow[];
   hops_without_node_id?: NamelessRow[]; // in the newest window that had some
 }
@@ -298,7 +299,7 @@ export interface InterfaceRow {
   last_ms: number;
 }
 
-export interface InterfaceList { total: number; recent_windows: number; interfaces: InterfaceRow[] }
+export interface InterfaceList { range?: Range; total: number; recent_windows: number; interfaces: InterfaceRow[] }
 
 export interface ProbedRow {
   from: string;
@@ -320,7 +321,7 @@ export interface ProbedRow {
   last_ms: number;
 }
 
-export interface ProbedList { total: number; recent_windows: number; paths: ProbedRow[] }
+export interface ProbedList { range?: Range; total: number; recent_windows: number; paths: ProbedRow[] }
 
 export interface Balance {
   sink: string;

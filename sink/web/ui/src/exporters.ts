@@ -2,7 +2,7 @@
 
 import type { ExporterList, ExporterRow } from "./api";
 import { Filter, Keyed, Pager, byId, el, icon, setAttribute, setHidden, setText } from "./dom";
-import { moment, percent, plural, short, span } from "./format";
+import { during, moment, percent, plural, short, span } from "./format";
 import { Sort, type Column } from "./sort";
 import { drawSpark } from "./spark";
 
@@ -31,6 +31,7 @@ export class ExportersView {
   private readonly sort = new Sort("exporters", columns, () => this.filter.apply());
   private readonly none = el("p", { class: "placeholder" });
   private now = 0;
+  private past = false; // rows are sums over a range
 
   constructor(changed: () => void) {
     const body = el("tbody");
@@ -50,11 +51,12 @@ export class ExportersView {
 
   set(list: ExporterList, windowMS: number, now: number): void {
     this.now = now;
+    this.past = list.range !== undefined;
     this.rows.set(list.exporters);
     this.pager.set(list.total);
     setHidden(this.none, list.total > 0);
-    setText(this.none, this.filter.text ? `No exporter matches “${this.filter.text}”.` : "No exporter in the kept windows.");
-    setText(byId("exporters-note"), list.total ? `state of the last ${span(list.recent_windows * windowMS)}; idle after ${plural(list.idle_windows, "window")} without a report; ${this.sort.note("silent ones first, then the greatest loss")}` : "");
+    setText(this.none, this.filter.text ? `No exporter matches “${this.filter.text}”.` : list.range ? "The history has no exporter in this range." : "No exporter in the kept windows.");
+    setText(byId("exporters-note"), list.total ? list.range ? `sums ${during(list, windowMS)}; ${this.sort.note("greatest loss first")}` : `state of the last ${span(list.recent_windows * windowMS)}; idle after ${plural(list.idle_windows, "window")} without a report; ${this.sort.note("silent ones first, then the greatest loss")}` : "");
   }
 
   private make(): HTMLTableRowElement {
@@ -68,7 +70,7 @@ export class ExportersView {
 
   private update(row: HTMLTableRowElement, x: ExporterRow): void {
     const recent = ratio(x.recent_lost, x.recent_reports);
-    const [level, word] = x.silent ? ["critical", "Silent"] : recent > 0 ? ["warning", `Losing ${percent(recent)}`] : x.idle ? ["idle", "Idle"] : ["ok", "Receiving"];
+    const [level, word] = x.silent ? ["critical", "Silent"] : recent > 0 ? ["warning", `${this.past ? "Lost" : "Losing"} ${percent(recent)}`] : x.idle ? ["idle", "Idle"] : ["ok", this.past ? "Received" : "Receiving"];
     const state = row.cells[0];
     if (state && state.textContent !== word) state.replaceChildren(icon(level ?? "ok"), word ?? "");
     setAttribute(row, "data-level", level ?? null);

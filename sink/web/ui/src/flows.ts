@@ -48,7 +48,7 @@ export class FlowsView {
     this.pager.set(list.total);
     setText(byId("flows-note"), list.total ? this.sort.note(`busiest of the last ${span(list.recent_windows * windowMS)}`) : "");
     setHidden(this.none, list.flows.length > 0);
-    setText(this.none, this.filter.text ? `No flow matches “${this.filter.text}”.` : "No flow in the kept windows. Reports without a flow (queue reports, probes) do not show here.");
+    setText(this.none, list.range ? "The history keeps hops, interfaces, exporters and probes, and no flows." : this.filter.text ? `No flow matches “${this.filter.text}”.` : "No flow in the kept windows. Reports without a flow (queue reports, probes) do not show here.");
     if (this.opened && !list.flows.some((f) => f.key === this.opened)) this.close();
     if (this.wanted && list.flows.some((f) => f.key === this.wanted)) {
       const body = [...this.rows.elements].find(([key]) => key === this.wanted)?.[1];

@@ -92,6 +92,11 @@ export function stamp(ms: number): string {
   return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${clock(ms).slice(0, 5)}`;
 }
 
+// during is the time that a list is of: the recent windows, or a range of the history.
+export function during(list: { recent_windows: number; range?: { from_ms: number; to_ms: number } }, windowMS: number): string {
+  return list.range ? `from ${stamp(list.range.from_ms)} to ${stamp(list.range.to_ms)}` : `in the last ${span(list.recent_windows * windowMS)}`;
+}
+
 // tick labels an axis of time whose labels are that far apart.
 export function tick(ms: number, apart: number): string {
   const d = new Date(ms);

@@ -2,7 +2,7 @@
 
 import type { InterfaceList, InterfaceRow, Maybe } from "./api";
 import { Filter, Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
-import { bitRate, bytes, hopName, hopWords, moment, none, percent, plural, short, span } from "./format";
+import { bitRate, bytes, during, hopName, hopWords, moment, none, percent, plural, short } from "./format";
 import { Sort, type Column } from "./sort";
 
 const columns: Column[] = [
@@ -51,7 +51,7 @@ export class InterfacesView {
     setText(this.none, `No interface matches “${this.filter.text}”.`);
     const more = list.total - list.interfaces.length;
     const absent = ofFleet && list.interfaces.some((x) => x.speed_bps === 0) ? " · speeds are those of the console's inventory: what devices report stays at their collectors, which compute the use" : "";
-    setText(byId("interfaces-note"), `counters of ${plural(list.total, "interface")} in the last ${span(list.recent_windows * windowMS)}, ${this.sort.note("worst share of errors and discards first")}${more > 0 ? ` · +${short(more)} not shown` : ""}${absent}`);
+    setText(byId("interfaces-note"), `counters of ${plural(list.total, "interface")} ${during(list, windowMS)}, ${this.sort.note("worst share of errors and discards first")}${more > 0 ? ` · +${short(more)} not shown` : ""}${absent}`);
     this.rows.set(list.interfaces);
     this.pager.set(list.total);
   }
@@ -67,7 +67,7 @@ export class InterfacesView {
     if (name) setText(name, hopName(x.node, x.interface));
     const bad = [x.in_errors, x.out_errors, x.in_discards, x.out_discards];
     const count = (v: Maybe): string => (v === null ? none : short(v));
-    const texts = [bitRate(x.speed_bps), percent(x.rx_utilization), percent(x.tx_utilization), count(x.in_packets), count(x.out_packets), ...bad.map(count), bytes(x.queue_p99_bytes), moment(x.last_ms, this.now)];
+    const texts = [bitRate(x.speed_bps), percent(x.rx_utilization), percent(x.tx_utilization), count(x.in_packets), count(x.out_packets), ...bad.map(count), bytes(x.queue_p99_bytes), (x.last_ms ? moment(x.last_ms, this.now) : none)];
     texts.forEach((text, i) => {
       const cell = row.cells[i + 1];
       if (cell) setText(cell, text);

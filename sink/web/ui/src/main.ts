@@ -125,6 +125,7 @@ async function load(): Promise<void> {
     if (hop.node === "") chooseFirst();
     select();
     draw();
+    map.past = {};
     await Promise.all([hop.load(findings.every, now()), flows.load(now()), map.load(), loadAccess()]);
   } catch (e) {
     full = full || everything;
@@ -141,9 +142,10 @@ async function loadPast(): Promise<void> {
   foot(s);
   if (!s.history.kept) return range.refused(s.history.why ?? "no history");
   const query = range.query, before = range.compares ? range.before : null;
-  let about: Awaited<ReturnType<typeof network.loadPast>>, f: FindingList, l: Ledger, h: HopList;
+  let about: Awaited<ReturnType<typeof network.loadPast>>, f: FindingList, l: Ledger, h: HopList, w: FlowList, x: ExporterList, i: InterfaceList, b: ProbedList;
   try {
-    [about, f, l, h] = await Promise.all([network.loadPast(query), ask<FindingList>("findings", query), ask<Ledger>("ledger", query), ask<HopList>("hops", { ...hops.query, ...query })]);
+    [about, f, l, h, w, x, i, b] = await Promise.all([network.loadPast(query), ask<FindingList>("findings", query), ask<Ledger>("ledger", query), ask<HopList>("hops", { ...hops.query, ...query }), ask<FlowList>("flows", { ...flows.query, ...query }),
+      ask<ExporterList>("exporters", { ...exporters.query, ...query }), ask<InterfaceList>("interfaces", { ...interfaces.query, ...query }), ask<ProbedList>("probed", { ...probed.query, ...query })]);
   } catch (e) {
     if (e instanceof NotFound) return range.refused("This range cannot be shown: it is empty, or too long.");
     throw e;
@@ -155,11 +157,16 @@ async function loadPast(): Promise<void> {
   ledger = l;
   ledgerView.set(l.balances, [], []);
   hops.set(h, s.window_ms);
+  flows.set(w, s.window_ms);
+  exporters.set(x, s.window_ms, now());
+  interfaces.set(i, s.window_ms, now(), s.fleet !== undefined);
+  probed.set(b, s.window_ms, now());
   mark();
   if (hop.node === "") chooseFirst();
   select();
   draw();
-  await hop.load(findings.every, now(), query, before);
+  map.past = query;
+  await Promise.all([hop.load(findings.every, now(), query, before), map.load()]);
 }
 
 function setStatus(s: Status): void {

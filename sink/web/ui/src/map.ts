@@ -3,7 +3,7 @@
 import { NotFound, ask, type Finding, type FlowList, type PathList } from "./api";
 import { drawLegend } from "./bitmap";
 import { byId, el, press, segmented, setAttribute, setHidden, setText } from "./dom";
-import { inUnit, plural } from "./format";
+import { during, inUnit, plural } from "./format";
 import { MapCanvas, type Spot } from "./map_canvas";
 import { MapListView } from "./map_list";
 import { Model, type MapAnswer, type MapState, type Probe, type ProbeList } from "./map_model";
@@ -48,6 +48,7 @@ export class MapView {
   private seen = false; // on the screen
   private missed = false; // something changed while it was not
   private loading = false;
+  past: Record<string, number> = {}; // the range that is shown; empty for the present
   private wanted: URLSearchParams | null = null; // what the address asks for and is not there yet
   private readonly canvas: MapCanvas;
   private readonly panel: MapPanel;
@@ -101,13 +102,13 @@ export class MapView {
   }
 
   private async fetch(): Promise<void> {
-    let state = await ask<MapState>("map/state", { metric: this.metric });
+    let state = await ask<MapState>("map/state", { metric: this.metric, ...this.past });
     for (let tries = 0; tries < 3 && (this.model === null || state.version !== this.model.answer.version); tries++) {
       this.setModel(await ask<MapAnswer>("map"));
-      state = await ask<MapState>("map/state", { metric: this.metric });
+      state = await ask<MapState>("map/state", { metric: this.metric, ...this.past });
     }
     if (state.metric !== this.metric) return; // another was chosen meanwhile
-    if (state.version !== this.model?.answer.version) return;
+    if (state.version !== this.model?.answer.version || (state.range === undefined) !== (this.past.from === undefined)) return;
     this.state = state;
     if (state.loop && state.loop.version !== this.probesVersion) await this.loadProbes(state.loop.version);
     if (!state.loop) this.probes = [];
@@ -155,7 +156,8 @@ export class MapView {
 
   // loadFlows asks for the paths that can be shown: those from digests, which have marked hops, and those of busy flows.
   private async loadFlows(): Promise<void> {
-    const [paths, flows] = await Promise.all([ask<PathList>("paths"), ask<FlowList>("flows", { limit: 40 })]);
+    const none = { flows: [] }; // the history keeps none
+    const [paths, flows]: [Pick<PathList, "flows">, Pick<FlowList, "flows">] = this.state?.range ? [none, none] : await Promise.all([ask<PathList>("paths"), ask<FlowList>("flows", { limit: 40 })]);
     const list: Flow[] = paths.flows.filter((f) => f.hops.length > 1).map((f) => ({ key: f.key, nodes: f.hops.map((h) => ({ node: h.node ?? "", port: "0", marked: h.marked ?? false })) }));
     const had = new Set(list.map((f) => f.key));
     for (const f of flows.flows) if (!had.has(f.key) && f.path.length > 1) list.push({ key: f.key, nodes: f.path.map((h) => ({ node: h.node, port: h.egress_if ?? "0", marked: false })) });
@@ -239,6 +241,7 @@ export class MapView {
     const parts = [plural(m.size, "switch", "switches"), plural(m.answer.links.length, "link"), `${plural(known, "direction")} with values`];
     if (m.answer.source === "flows") parts.push("learned from the paths of flows");
     else if (m.answer.name) parts.unshift(m.answer.name.replace(/^.*\//, ""));
+    if (this.state?.range) parts.push(during({ recent_windows: 0, range: this.state.range }, 0));
     if (loop) {
       const held = loop.paused ? ", paused" : loop.awaiting_approval ? ", waits for approval" : loop.dry_run ? ", dry run" : "";
       parts.push(`epoch ${loop.epoch}: ${loop.phase || "idle"}${held}`, `${loop.detailed} of ${plural(loop.probes, "probe")} in detail`);

@@ -1,7 +1,7 @@
 // The network that the map draws, and what is known of it at the moment. Nodes and links are numbers here: a direction 2i leaves
 // the end a of link i, and 2i+1 the end b, as in what the server answers.
 
-import type { Maybe, Severity } from "./api";
+import type { Maybe, Range, Severity } from "./api";
 import { nodeTitle } from "./format";
 
 export interface MapAnswer {
@@ -39,6 +39,7 @@ export interface MapState {
   findings: { id: string; severity: Severity; links?: number[]; node?: number }[];
   drops: { node: number; count: number }[];
   loop?: LoopState;
+  range?: Range; // of an answer out of the history
 }
 
 export interface Probe { id: string; links: number[]; detailed?: boolean }

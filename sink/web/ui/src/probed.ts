@@ -2,7 +2,7 @@
 
 import type { Maybe, ProbedList, ProbedRow } from "./api";
 import { Filter, Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
-import { moment, nanoseconds, none, percent, plural, short, span } from "./format";
+import { during, moment, nanoseconds, none, percent, plural, short } from "./format";
 import { Sort, type Column } from "./sort";
 
 const columns: Column[] = [
@@ -53,10 +53,10 @@ export class ProbedView {
     setHidden(byId("probed"), absent);
     setHidden(byId("nav-probed"), absent);
     setHidden(this.none, list.total > 0);
-    setText(this.none, this.filter.text ? `No path matches “${this.filter.text}”.` : "No agent has reported probes yet.");
+    setText(this.none, this.filter.text ? `No path matches “${this.filter.text}”.` : list.range ? "The history has no probes in this range." : "No agent has reported probes yet.");
     const more = list.total - list.paths.length;
     const unjudged = list.paths.filter((x) => x.judgement !== undefined && x.judgement !== "judged").length;
-    setText(byId("probed-note"), empty ? "" : `${plural(list.total, "path")} in the last ${span(list.recent_windows * windowMS)}, ${this.sort.note("worst share of lost and damaged probes first")}${unjudged > 0 ? ` · delays of ${unjudged} not judged` : ""}${more > 0 ? ` · +${short(more)} not shown` : ""}`);
+    setText(byId("probed-note"), empty ? "" : `${plural(list.total, "path")} ${during(list, windowMS)}, ${this.sort.note("worst share of lost and damaged probes first")}${unjudged > 0 ? ` · delays of ${unjudged} not judged` : ""}${more > 0 ? ` · +${short(more)} not shown` : ""}`);
     this.rows.set(list.paths);
     this.pager.set(list.total);
   }
@@ -72,7 +72,7 @@ export class ProbedView {
     const due = Math.max(x.lost, 0) + x.received;
     const lost = x.lost <= 0 ? "0" : percent(x.lost / due);
     const texts = [x.epoch === 0 ? pathText(x.path) : `${pathText(x.path)} of ${x.epoch}`, short(x.sent), short(x.received), lost, short(x.late), short(x.duplicated), short(x.reordered), short(x.corrupt),
-      delay(x.delay_p50_ns), delay(x.delay_p99_ns), moment(x.last_ms, this.now)];
+      delay(x.delay_p50_ns), delay(x.delay_p99_ns), x.last_ms ? moment(x.last_ms, this.now) : none];
     texts.forEach((text, i) => {
       const cell = row.cells[i + 1];
       if (cell) setText(cell, text);
