@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	headers "github.com/hopscope/hopscope/decode/packet"
-	bmv2 "github.com/hopscope/hopscope/p4/emu/program"
+	programs "github.com/hopscope/hopscope/p4/emu/program"
 	"github.com/hopscope/hopscope/p4/probe"
 )
 
@@ -156,13 +156,16 @@ func TestAgentsProbeIsProgram(t *testing.T) {
 			h := Hop{Node: i, NodeID: d.id, EgressPort: uint16(route[i]), QueueBytes: r.Uint32N(1 << 19), Ingress: us(1 << 40)}
 			h.Egress = h.Ingress + us(1<<20)
 			h.ingressPort = uint16(n.ports[p.in].number)
+			if p.pass = (&programs.Packet{}); !n.execute(p, d, p.pass) {
+				t.Fatalf("seed %d, switch %d: the probe is not followed", seed, i)
+			}
 			n.stamp(p, d, &h)
 			if h.recorded {
 				recorded++
 			} else {
 				refused++
 			}
-			s, err := bmv2.New("srint")
+			s, err := programs.New("srint")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -171,7 +174,7 @@ func TestAgentsProbeIsProgram(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			out, _, err := s.Process(bmv2.Frame{Port: h.ingressPort, Bytes: before}, []bmv2.Pass{{
+			out, _, err := s.Process(programs.Frame{Port: h.ingressPort, Bytes: before}, []programs.Pass{{
 				EgressPort: uint16(route[i]), PacketLength: uint32(len(before)), IngressTime: uint64(h.Ingress / time.Microsecond),
 				EgressTime: uint64(h.Egress / time.Microsecond), EnqueueDepth: h.QueueBytes,
 			}})

@@ -77,6 +77,25 @@ func BenchmarkFatTree1125(b *testing.B) {
 	}
 }
 
+// BenchmarkProbes measures probes a second of one core, from host to host over five switches of a fat-tree.
+func BenchmarkProbes(b *testing.B) {
+	cfg := DefaultConfig()
+	cfg.Flows, cfg.Probes, cfg.LinkRate = 0, someProbes(), 10e9
+	for i := range cfg.Probes {
+		cfg.Probes[i].Every = time.Millisecond
+	}
+	n := mustNew(b, cfg, 1)
+	at := time.Millisecond
+	n.Run(at, func(Datagram) {})
+	before, used := n.stats.ProbesDelivered, processorTime(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		at += time.Millisecond
+		n.Run(at, func(Datagram) {})
+	}
+	b.ReportMetric(float64(n.stats.ProbesDelivered-before)/(processorTime(b)-used).Seconds(), "probes/cpu-s")
+}
+
 // processorTime is what the process has used so far, which a busy machine changes less than the time on the clock.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage

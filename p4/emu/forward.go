@@ -174,18 +174,20 @@ func (n *Network) egress(p *packet, last bool) {
 }
 
 func (n *Network) deliver(i int32, p *packet) {
-	if p.kind == sourceRouted {
-		if p.wide && n.receiveWide(p) || !p.wide && n.receiveProbe(p) {
-			n.stats.ProbesDelivered++
-			n.observe(p, Delivered)
-		} else {
-			n.stats.probesDropped++
-			n.observe(p, Spoilt)
-		}
-	} else {
+	why := Delivered
+	switch {
+	case p.kind != sourceRouted:
 		n.stats.Delivered++
-		n.observe(p, Delivered)
+	case p.wide && !n.receiveWide(p):
+		n.stats.probesDropped++
+		why = Spoilt
+	default:
+		n.stats.ProbesDelivered++
+		if !p.wide {
+			n.receiveProbe(p)
+		}
 	}
+	n.observe(p, why)
 	n.free(i)
 }
 

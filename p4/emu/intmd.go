@@ -135,7 +135,7 @@ func (n *Network) room(p *packet) (words int, why decode.Flags) {
 func (n *Network) growth(p *packet, d *device) int {
 	switch {
 	case p.wide:
-		return n.executed.Length - p.size
+		return n.growthWide(p, d)
 	case !p.sampled || p.carries == Off:
 		return 0
 	case n.ports[p.out].host >= 0:

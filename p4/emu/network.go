@@ -51,7 +51,9 @@ type Network struct {
 	planner planner
 	control control
 
-	executed programs.Packet // the last one that the program of a switch had
+	measured programs.Pass // of the packet that a program has
+	shown    programs.Shown
+	trial    programs.Packet
 
 	agents  []*prober
 	agentOf map[int32]*prober // by host
@@ -168,8 +170,9 @@ type packet struct {
 	digestID uint32
 	digest   uint64
 
-	depth, depthAfter uint32         // packets in the queue when a probe entered and left it
-	key               decode.FlowKey // kept only for an observer
+	pass              *programs.Packet // a probe in the program of its switch; nil until the first one
+	depth, depthAfter uint32           // packets in the queue when a probe entered and left it
+	key               decode.FlowKey   // kept only for an observer
 }
 
 // Kinds of packets.
@@ -408,7 +411,7 @@ func (n *Network) newPacket() (int32, *packet) {
 		n.packets = append(n.packets, packet{buf: make([]byte, 0, 512), hops: make([]Hop, 0, 8)})
 	}
 	p := &n.packets[i]
-	*p = packet{buf: p.buf[:0], hops: p.hops[:0], in: -1, out: -1, flow: -1, carries: Off}
+	*p = packet{buf: p.buf[:0], hops: p.hops[:0], pass: p.pass, in: -1, out: -1, flow: -1, carries: Off}
 	return i, p
 }
 

@@ -112,8 +112,11 @@ func (n *Network) queueProbe(i int32, p *packet, d *device, entering bool) {
 	if !p.wide && d.written.probes && entering {
 		rewriteRoute(p, d)
 	}
-	if n.execute(p, d, &programs.Pass{}) {
-		p.out = int32(n.graph.ByPort(int(p.node), int(n.executed.Port)))
+	if p.pass == nil {
+		p.pass = &programs.Packet{}
+	}
+	if n.execute(p, d, p.pass) {
+		p.out = int32(n.graph.ByPort(int(p.node), int(p.pass.Port)))
 	}
 	if p.out < 0 {
 		n.drop(i, p, NoRoute)
@@ -122,12 +125,21 @@ func (n *Network) queueProbe(i int32, p *packet, d *device, entering bool) {
 	n.enqueue(i, p, d)
 }
 
-// execute takes a probe, as it came to a switch, through the switch's program, and reports whether it leaves.
-func (n *Network) execute(p *packet, d *device, m *programs.Pass) bool {
+// execute takes a probe, as it came to a switch, through the ingress of the switch's program, and reports whether it leaves.
+func (n *Network) execute(p *packet, d *device, x *programs.Packet) bool {
 	if d.program == nil {
 		d.program = n.load(d, int(p.node))
 	}
-	return d.program.Ingress(&n.executed, uint16(n.ports[p.in].number), p.buf, p.size) && d.program.Egress(&n.executed, m)
+	return d.program.Ingress(x, uint16(n.ports[p.in].number), p.buf, p.size)
+}
+
+// growthWide is the number of bytes by which the program will change the probe of an agent. No measurement changes it.
+func (n *Network) growthWide(p *packet, d *device) int {
+	n.measured = programs.Pass{}
+	if n.execute(p, d, &n.trial) && d.program.Egress(&n.trial, &n.measured) {
+		return n.trial.Length - p.size
+	}
+	return 0
 }
 
 // load puts hopscope.p4 on a switch. It follows probes that come from other switches, and from hosts that send them.
@@ -146,12 +158,11 @@ func (n *Network) load(d *device, node int) *programs.Switch {
 	}
 	put("egress.device", "set_device", nil, uint64(d.id), uint64(d.clock))
 	put("egress.egress_port", "to_fabric", nil, uint64(n.cfg.MTU))
-	whatever := p4.Masked(0, 0)
 	lo, hi := n.graph.Interfaces(node)
 	for i := lo; i < hi; i++ {
 		h := n.ports[i].host
 		if h < 0 || n.agentOf[h] != nil || slices.ContainsFunc(n.probes, func(x pathProbe) bool { return x.from == h }) {
-			put("ingress.probes", "follow", []p4.Match{p4.Masked(uint64(n.ports[i].number), 0x1ff), whatever, whatever, whatever})
+			put("ingress.probes", "follow", []p4.Match{p4.Masked(uint64(n.ports[i].number), 0x1ff), p4.Masked(0, 0), p4.Masked(0, 0), p4.Masked(0, 0)})
 		}
 	}
 	if err != nil {
@@ -172,32 +183,27 @@ func (n *Network) probeLeaves(i int32, p *packet) {
 
 // stamp lets the program of the switch write what was measured into a probe. INT counts bytes in the queue, labels packets.
 func (n *Network) stamp(p *packet, d *device, h *Hop) {
-	shown := programs.Shown{Utilization: h.Utilization, Counts: n.read(p)}
-	m := programs.Pass{
+	n.shown = programs.Shown{Utilization: h.Utilization, Counts: n.read(p)}
+	n.measured = programs.Pass{
 		PacketLength: uint32(p.size), IngressTime: uint64(h.Ingress), EgressTime: uint64(h.Egress), EnqueueTime: uint32(h.Queued / 1000),
-		EnqueueDepth: p.depth, QueueDelay: uint32((h.Egress - h.Queued) / 1000), DequeueDepth: p.depthAfter, Shown: &shown,
+		EnqueueDepth: p.depth, QueueDelay: uint32((h.Egress - h.Queued) / 1000), DequeueDepth: p.depthAfter, Shown: &n.shown,
 	}
 	if p.wide {
-		m.EnqueueDepth = h.QueueBytes
+		n.measured.EnqueueDepth = h.QueueBytes
 		if p.asked&insBuffer != 0 {
-			shown.Buffer = min(n.buffer(h.Node), 0xfffffe)
+			n.shown.Buffer = min(n.buffer(h.Node), 0xfffffe)
 		}
 	}
-	if n.execute(p, d, &m) {
-		h.recorded = n.executed.Grew()
-		p.buf, p.size = append(p.buf[:0], n.executed.Head...), n.executed.Length
+	if d.program.Egress(p.pass, &n.measured) {
+		h.recorded = p.pass.Grew()
+		p.buf, p.pass.Head, p.size = p.pass.Head, p.buf, p.pass.Length
 	}
 }
 
-// receiveProbe hands a probe to the collector as the host's socket gets it: from the host that sent it. A probe whose
-// IPv4 checksum the switches have spoilt is dropped, as every kernel does.
-func (n *Network) receiveProbe(p *packet) bool {
-	if headers.Fold(headers.Sum(p.buf[ethLen:ethLen+20])) != 0xffff {
-		return false
-	}
+// receiveProbe hands a probe to the collector as the host's socket gets it: from the host that sent it.
+func (n *Network) receiveProbe(p *packet) {
 	n.emit(Datagram{
 		At: time.Duration(n.now), From: netip.AddrPortFrom(n.hosts[p.flow].addr, sourcePort), Port: n.cfg.ProbePort,
 		Payload: p.buf[probeHeaders:], Probe: true,
 	})
-	return true
 }

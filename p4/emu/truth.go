@@ -17,7 +17,7 @@ const (
 	Denied             // access list
 	NoRoute            // no way to the destination
 	Expired            // TTL
-	Spoilt             // a probe whose IPv4 checksum the receiver refuses
+	Spoilt             // a probe that its receiver cannot read, or that comes to a host without an agent
 	Vanished           // lost on a line or in a switch that does not say so
 	numOutcomes
 )

@@ -140,11 +140,12 @@ func (p *Packet) follow() uint16 {
 		}
 		return port
 	}
-	port := uint16(p.path[63]&15) + 1
-	for i := 63; i > 0; i-- {
-		p.path[i] = p.path[i]>>4 | p.path[i-1]<<4
+	port, carry := uint16(p.path[63]&15)+1, uint64(0)
+	for i := 0; i < 64; i += 8 {
+		v := be.Uint64(p.path[i:])
+		be.PutUint64(p.path[i:], v>>4|carry<<60)
+		carry = v & 15
 	}
-	p.path[0] >>= 4
 	return port
 }
 
@@ -187,16 +188,13 @@ func (p *Packet) pushPathLabel(s *Switch, node uint32, room uint16, m *Pass) {
 	if get(p.udp, 4)+pathLabel > pathLongest || get(p.v4, 2)+pathLabel > room {
 		return
 	}
-	w := bitWriter{b: p.put(pathLabel)}
-	w.add(uint64(byte(node)), 8)
-	w.add(uint64(p.in), 9)
-	w.add(uint64(p.Port), 9)
-	w.add(s.microseconds(m.IngressTime), 48)
-	w.add(uint64(m.EnqueueTime), 32)
-	w.add(uint64(m.EnqueueDepth), 19)
-	w.add(uint64(m.QueueDelay), 32)
-	w.add(uint64(m.DequeueDepth), 19)
-	p.pathLabel = w.b
+	// Fields of 8, 9, 9, 48, 32, 19, 32 and 19 bits.
+	arrived, delay := s.microseconds(m.IngressTime)&(1<<48-1), uint64(m.QueueDelay)
+	b := p.put(pathLabel)
+	be.PutUint64(b, uint64(byte(node))<<56|uint64(p.in&0x1ff)<<47|uint64(p.Port&0x1ff)<<38|arrived>>10)
+	be.PutUint64(b[8:], arrived<<54|uint64(m.EnqueueTime)<<22|uint64(m.EnqueueDepth&(1<<19-1))<<3|delay>>29)
+	v := delay<<19&(1<<48-1) | uint64(m.DequeueDepth&(1<<19-1))
+	p.pathLabel = append48(b[:16], v)
 	put(p.v4, 2, get(p.v4, 2)+pathLabel)
 	put(p.udp, 4, get(p.udp, 4)+pathLabel)
 	put(p.udp, 6, 0)
@@ -239,21 +237,5 @@ func (p *Packet) pushBlock(h *hop, room uint16) {
 			checksum = 0xffff
 		}
 		put(p.udp, 6, checksum)
-	}
-}
-
-// bitWriter puts numbers of any width one after the other, into zeros.
-type bitWriter struct {
-	b    []byte
-	bits int
-}
-
-func (w *bitWriter) add(v uint64, bits int) {
-	for bits > 0 {
-		room := 8 - w.bits%8
-		n := min(room, bits)
-		bits -= n
-		w.b[w.bits/8] |= byte(v>>bits) & (1<<n - 1) << (room - n)
-		w.bits += n
 	}
 }
