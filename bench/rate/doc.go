@@ -1,6 +1,6 @@
 // Package rate measures the capacity of parts of hopscope. It measures how many reports a core takes in memory
 // ([Pipeline]), and how many reports and windows go through Kafka ([Raw], [Window]). It also measures what a core
-// receives from the network ([UDP]), and how far predictions of a collector's size are off ([Sizing]).
+// receives from the network ([UDP]), and what other collectors receive of the same datagrams ([Peers]).
 //
 // Pipeline measures a core from the bytes of a datagram to the findings of a window. That is decoding with every
 // check, exporter tracking, the flow table, quantile sketches of every hop of every flow, windows of hops, and

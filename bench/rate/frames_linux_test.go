@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hopscope/hopscope/collector/traffic"
+	"github.com/hopscope/hopscope/decode/ipfix"
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
@@ -47,9 +48,11 @@ func TestFrameSender(t *testing.T) {
 		load func() (traffic.Datagrams, error)
 		seq  sequenceField
 	}{
-		{"report", func() (traffic.Datagrams, error) { return traffic.New(traffic.DefaultConfig()) }, sequenceField{0, 1<<22 - 1}},
+		{"report", func() (traffic.Datagrams, error) { return traffic.New(traffic.DefaultConfig()) }, payloads["report"]},
 		{"netflow5", func() (traffic.Datagrams, error) { return newNetflow5(3), nil }, sequenceField{16, 1<<32 - 1}},
-		{"sflow", func() (traffic.Datagrams, error) { return &counterLoad{seq: make([]uint32, 3)}, nil }, sequenceField{16, 1<<32 - 1}},
+		{"sflow", func() (traffic.Datagrams, error) { return newFlowLoad(0, 3), nil }, payloads["sflow"]},
+		{"ipfix", func() (traffic.Datagrams, error) { return newFlowLoad(ipfix.V10, 3), nil }, payloads["ipfix"]},
+		{"netflow9", func() (traffic.Datagrams, error) { return newFlowLoad(ipfix.V9, 3), nil }, payloads["netflow9"]},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			load, err := tt.load()

@@ -73,7 +73,7 @@ func measureSteady(o *UDP, name string) (r steady, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, t.stop()) }()
-	if err := frames.fill(t.addr, load, o.sequence()); err != nil {
+	if err := frames.fill(t.addr, load, payloads[o.payload]); err != nil {
 		return r, err
 	}
 	period := time.Duration(o.seconds * float64(time.Second))
@@ -83,7 +83,7 @@ func measureSteady(o *UDP, name string) (r steady, err error) {
 		cpu      time.Duration
 	}
 	var watched error
-	take := func() (m moment) {
+	read := func() (m moment) {
 		var err error
 		m = moment{at: time.Now(), received: frames.received.Load()}
 		m.cpu, err = taskTime(t.cmd.Process.Pid)
@@ -105,16 +105,16 @@ func measureSteady(o *UDP, name string) (r steady, err error) {
 		frames.control.lost = r.Lost
 		switch passed := time.Since(begin); {
 		case first.at.IsZero() && passed >= period:
-			first = take()
+			first = read()
 		case !first.at.IsZero() && last.at.IsZero() && time.Since(first.at) >= period:
-			last = take()
+			last = read()
 		}
 	})
 	if err = errors.Join(err, watched); err != nil {
 		return r, err
 	}
 	if last.at.IsZero() {
-		last = take()
+		last = read()
 	}
 	n := float64(last.received - first.received)
 	if n == 0 {

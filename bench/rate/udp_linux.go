@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"runtime/pprof"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/collector/traffic"
+	"github.com/hopscope/hopscope/decode/ipfix"
 	"github.com/hopscope/hopscope/ingest/udp"
 )
 
@@ -66,7 +66,7 @@ func (o *UDP) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.rates, "floods", "700000,0", "rates of the flood trials, datagrams a second; 0 is as fast as the sender can")
 	f.StringVar(&o.sender, "sender", "frames", "how to send: frames, as received by the interface (XDP test runs, Linux 5.18), or socket, which is at its limit sooner")
 	f.IntVar(&o.pairs, "pairs", 0, "compare receivers that set the pace instead, in so many rounds: ratios with an interval of 95 %")
-	f.StringVar(&o.payload, "payload", "report", "what to send: report (telemetry report 2.0 with INT-MD) or netflow5 (one record)")
+	f.StringVar(&o.payload, "payload", "report", "what to send: report (telemetry report 2.0 with INT-MD), netflow5 (one record), netflow9, ipfix (20 records) or sflow (four samples)")
 	f.IntVar(&o.traffic.Flows, "flows", o.traffic.Flows, "flows")
 	f.IntVar(&o.traffic.Hops, "hops", o.traffic.Hops, "hops of the INT stack, 0 for postcards")
 	f.IntVar(&o.traffic.Exporters, "exporters", o.traffic.Exporters, "exporters, each sending from a port of its own")
@@ -125,7 +125,7 @@ func (o *UDP) Check() (err error) {
 	if o.rounds < 1 || o.seconds <= 0 || o.start <= 0 || o.step <= 0 {
 		return errors.New("--rounds, --seconds, --start and --step must be positive")
 	}
-	if !slices.Contains([]string{"report", "netflow5"}, o.payload) {
+	if _, ok := payloads[o.payload]; !ok {
 		return fmt.Errorf("--payload: no %q", o.payload)
 	}
 	return errors.Join(o.traffic.Validate(), o.udp.Validate())
@@ -179,6 +179,7 @@ type result struct {
 	LossFree trial   `json:"loss_free"`
 	Limited  bool    `json:"sender_limited"`
 	Floods   []trial `json:"floods"`
+	Memory   float64 `json:"memory_bytes"` // resident, in the end
 }
 
 // measure runs all rounds. On an error it returns the results so far.
@@ -215,7 +216,7 @@ func measureOne(ctx context.Context, o *UDP, name string) (r result, err error) 
 	}
 	defer func() { err = errors.Join(err, t.stop()) }()
 	if frames != nil {
-		if err := frames.fill(t.addr, load, o.sequence()); err != nil {
+		if err := frames.fill(t.addr, load, payloads[o.payload]); err != nil {
 			return r, err
 		}
 	}
@@ -236,22 +237,22 @@ func measureOne(ctx context.Context, o *UDP, name string) (r result, err error) 
 		}
 		r.Floods = append(r.Floods, f)
 	}
-	return r, nil
+	r.Memory, err = resident(t.cmd.Process.Pid)
+	return r, err
 }
 
 func newLoad(o *UDP) (traffic.Datagrams, error) {
-	if o.payload == "netflow5" {
+	switch o.payload {
+	case "netflow5":
 		return newNetflow5(o.traffic.Exporters), nil
+	case "netflow9":
+		return newFlowLoad(ipfix.V9, o.traffic.Exporters), nil
+	case "ipfix":
+		return newFlowLoad(ipfix.V10, o.traffic.Exporters), nil
+	case "sflow":
+		return newFlowLoad(0, o.traffic.Exporters), nil
 	}
 	return traffic.New(o.traffic)
-}
-
-// sequence is where datagrams of the payload have their number.
-func (o *UDP) sequence() sequenceField {
-	if o.payload == "netflow5" {
-		return sequenceField{16, 1<<32 - 1}
-	}
-	return sequenceField{0, 1<<22 - 1}
 }
 
 // Show writes the result: as text, or on a [harness.Recorder] as tables.

@@ -39,6 +39,7 @@ func startTarget(o *UDP, name string, frames *frameSender) (*target, error) {
 		args := strings.Fields(o.command)
 		t.cmd = exec.Command(args[0], args[1:]...)
 		t.cmd.Stdout, t.cmd.Stderr = nil, os.Stderr
+		t.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		if err := startOn(t.cmd, o.receiveCPU); err != nil {
 			return nil, err
 		}
@@ -144,8 +145,14 @@ func (t *target) counters() (c counters, err error) {
 	if c.backlog, err = readBacklogDrops(t.cpu); err != nil {
 		return c, err
 	}
-	c.cpu, err = processTime(t.cmd.Process.Pid)
-	return c, err
+	for _, pid := range family(t.cmd.Process.Pid) {
+		d, err := processTime(pid)
+		if err != nil && pid == t.cmd.Process.Pid {
+			return c, err
+		}
+		c.cpu += d // of a process that ended, 0
+	}
+	return c, nil
 }
 
 // try sends for a period and returns the result.

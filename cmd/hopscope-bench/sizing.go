@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopscope/hopscope/bench/rate"
+	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
 func sizingCommand() *cobra.Command {
-	var o rate.Sizing
+	var o harness.Sizing
 	var out output
 	c := &cobra.Command{
 		Use:   "sizing",
@@ -50,7 +50,7 @@ of "hopscope docs sizing", which is measured in turns with the load; both are me
 		if o.Rounds < 1 || o.Turn < 100*time.Millisecond || o.Turn > time.Hour {
 			return cli.Usagef("--rounds %d is below 1, or --turn %v outside 100ms..1h", o.Rounds, o.Turn)
 		}
-		names := rate.SetupNames()
+		names := harness.SetupNames()
 		for _, s := range o.Only {
 			if !slices.Contains(names, s) {
 				return cli.Usagef("--setups: no %q; there are %s", s, strings.Join(names, ", "))

@@ -1,4 +1,4 @@
-package rate
+package harness
 
 import (
 	"bufio"
@@ -21,7 +21,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/harness"
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/sflow"
@@ -83,7 +82,7 @@ type SizingResult struct{ Rows []SizingRow }
 
 // Print writes a table.
 func (r *SizingResult) Print(w io.Writer) error {
-	t := harness.Columns(w, 2, tabwriter.AlignRight)
+	t := Columns(w, 2, tabwriter.AlignRight)
 	fmt.Fprintln(t, "set-up\tvalue\tpredicted\tmeasured\terror, %\t")
 	for _, x := range r.Rows {
 		fmt.Fprintf(t, "%s\t%s\t%.*f\t%.*f\t%+.0f\t\n", x.Setup, x.Value, x.Digits, x.Predicted, x.Digits, x.Measured, x.Error())
@@ -180,7 +179,7 @@ func (o *Sizing) one(ctx context.Context, s *setup) (rows []SizingRow, err error
 	row := func(value string, predicted, measured float64, digits int) {
 		rows = append(rows, SizingRow{s.name, value, predicted, measured, digits})
 	}
-	row("processor, units a datagram", predicted["processor"]/predictedUnit.Seconds()/rate, harness.Median(cpu)/harness.Median(units)/rate, 3)
+	row("processor, units a datagram", predicted["processor"]/predictedUnit.Seconds()/rate, Median(cpu)/Median(units)/rate, 3)
 	row("memory, MB", predicted["memory"]/1e6, last["process_resident_memory_bytes"]/1e6, 0)
 	if n := last["hopscope_history_written_total"]; n > 0 {
 		row("history, MB a day", predicted["  history"]/1e6, last["hopscope_history_written_bytes_total"]/n*recordsADay/1e6, 0)
