@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	planning "github.com/hopscope/hopscope/cmd/internal/plan"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 	"github.com/hopscope/hopscope/internal/testkit"
 	"github.com/hopscope/hopscope/p4/pintplan"
-	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -41,7 +41,7 @@ func TestPlannedAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	net := steer.NewTracer(graph, prior.Distance, 0, nil)
+	net := planning.NewTracer(graph, prior.Distance, 0, nil)
 	model, err := net.Model(plan.Queries[0].Scheme)
 	if err != nil {
 		t.Fatal(err)

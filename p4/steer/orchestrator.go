@@ -90,13 +90,13 @@ func (o *orchestrator) fail(err error, log *slog.Logger) {
 
 // listedFlow is a flow of the list of flows, with the time of its last report.
 type listedFlow struct {
-	flowAnswer
+	FlowAnswer
 	LastMS int64 `json:"last_ms"`
 }
 
 // listedHop is a hop of the list of hops, with the time of its last report.
 type listedHop struct {
-	hopAnswer
+	HopAnswer
 	LastMS int64 `json:"last_ms"`
 }
 
@@ -115,16 +115,16 @@ func (o *orchestrator) problem(ctx context.Context, page *Page) (p *orchestrate.
 	var flows []listedFlow
 	var hops []listedHop
 	newest := int64(0)
-	if err = list(ctx, m, "/api/flows", "flows", func(f listedFlow) { flows, newest = append(flows, f), max(newest, f.LastMS) }); err != nil {
+	if err = List(ctx, m, "/api/flows", "flows", func(f listedFlow) { flows, newest = append(flows, f), max(newest, f.LastMS) }); err != nil {
 		return nil, nil, 0, err
 	}
-	if err = list(ctx, m, "/api/hops", "hops", func(h listedHop) { hops, newest = append(hops, h), max(newest, h.LastMS) }); err != nil {
+	if err = List(ctx, m, "/api/hops", "hops", func(h listedHop) { hops, newest = append(hops, h), max(newest, h.LastMS) }); err != nil {
 		return nil, nil, 0, err
 	}
 	var state struct {
 		EndMS int64 `json:"end_ms"`
 	}
-	if m.get(ctx, "/api/map/state", &state) == nil { // windows go on where all reports have ended
+	if m.Get(ctx, "/api/map/state", &state) == nil { // windows go on where all reports have ended
 		newest = max(newest, state.EndMS)
 	}
 	since := newest - stillWindows*m.window.Milliseconds()
@@ -169,7 +169,7 @@ func (o *orchestrator) problem(ctx context.Context, page *Page) (p *orchestrate.
 		}
 	}
 	for _, h := range hops {
-		if k, ok := h.hop(); ok && h.LastMS > since {
+		if k, ok := h.Hop(); ok && h.LastMS > since {
 			id, ours := name(k)
 			if _, known := index[id]; !known {
 				others[id] = true

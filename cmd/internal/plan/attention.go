@@ -206,7 +206,7 @@ func (o *attentionFlags) suspects(c *cobra.Command, p *attention.Problem) error 
 	if err := o.measured.open(c.Context()); err != nil {
 		return err
 	}
-	elsewhere, err := o.measured.Suspicious(c.Context(), o.graph, p)
+	elsewhere, err := o.measured.suspicious(c.Context(), o.graph, p)
 	if err != nil {
 		return err
 	}

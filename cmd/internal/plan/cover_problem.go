@@ -141,7 +141,7 @@ func (o *coverFlags) costs(c *cobra.Command, g *topo.Graph) (*topo.Graph, error)
 	if err := o.measured.open(c.Context()); err != nil {
 		return nil, err
 	}
-	g, known, err := o.measured.Costs(c.Context(), g)
+	g, known, err := o.measured.costs(c.Context(), g)
 	if err != nil {
 		return nil, err
 	}

@@ -184,7 +184,7 @@ func (o *deliveryFlags) measure(c *cobra.Command, p *delivery.Problem) error {
 	if err := o.measured.open(c.Context()); err != nil {
 		return err
 	}
-	points, links, err := o.measured.Delivery(c.Context(), p, o.reportBytes)
+	points, links, err := o.measured.delivery(c.Context(), p, o.reportBytes)
 	if err != nil {
 		return err
 	}

@@ -226,7 +226,7 @@ func (o *orchestrateFlags) fromCollector(c *cobra.Command) (*orchestrate.Problem
 	if err := o.measured.open(c.Context()); err != nil {
 		return nil, cli.Failure{Err: err}
 	}
-	p, left, err := o.measured.Orchestrate(c.Context(), o.items, o.packetBytes, o.objective, o.sizing)
+	p, left, err := o.measured.orchestrate(c.Context(), o.items, o.packetBytes, o.objective, o.sizing)
 	if err != nil {
 		return nil, cli.Failure{Err: err}
 	}

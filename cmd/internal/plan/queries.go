@@ -18,7 +18,6 @@ import (
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
 	"github.com/hopscope/hopscope/p4/p4rt"
 	"github.com/hopscope/hopscope/p4/pintplan"
-	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/querymix"
 	"github.com/hopscope/hopscope/planner/querymix/solve"
@@ -216,7 +215,7 @@ func (o *queriesFlags) lengths(c *cobra.Command, p *querymix.Problem) error {
 	if err := o.measured.open(c.Context()); err != nil {
 		return err
 	}
-	longest, nodes, err := o.measured.Queries(c.Context(), p)
+	longest, nodes, err := o.measured.queries(c.Context(), p)
 	if err != nil {
 		return err
 	}
@@ -236,7 +235,7 @@ func (o *queriesFlags) measure(c *cobra.Command, p *querymix.Problem) error {
 		return nil
 	}
 	ctx := c.Context()
-	tracer := steer.NewTracer(o.graph, routing, o.seed, func() error { return context.Cause(ctx) })
+	tracer := NewTracer(o.graph, routing, o.seed, func() error { return context.Cause(ctx) })
 	var now atomic.Value
 	now.Store("")
 	done := cli.ShowProgress(c.ErrOrStderr(), "tracing paths", func() string { return now.Load().(string) })

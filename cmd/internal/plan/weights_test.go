@@ -1,11 +1,11 @@
-package steer_test
+package plan_test
 
 import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/hopscope/hopscope/cmd/internal/plan"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
-	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -29,7 +29,7 @@ func TestPathByWeight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tracer := steer.NewTracer(g, prior.Weights, 1, nil)
+	tracer := plan.NewTracer(g, prior.Weights, 1, nil)
 	rng := rand.New(rand.NewPCG(1, 2))
 	shortcuts := 0
 	for range 200 {

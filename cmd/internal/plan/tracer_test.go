@@ -1,4 +1,4 @@
-package steer_test
+package plan_test
 
 import (
 	"errors"
@@ -6,13 +6,13 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/hopscope/hopscope/cmd/internal/plan"
 	"github.com/hopscope/hopscope/inference/pathtrace/prior"
-	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner/querymix"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-var _ querymix.Tracer = (*steer.Tracer)(nil)
+var _ querymix.Tracer = (*plan.Tracer)(nil)
 
 func coding(hops int) querymix.PathCoding {
 	return querymix.PathCoding{Hops: hops, Width: querymix.Width{Bits: 8, Instances: 1}, Tau: 0.75, XOR: []float64{0.5}}
@@ -34,7 +34,7 @@ func TestPackets(t *testing.T) {
 	for _, routing := range []prior.Routing{prior.None, prior.Distance} {
 		var second float64
 		for range 2 {
-			mean, err := steer.NewTracer(g, routing, 3, nil).Packets(coding(5), 300, math.Inf(1))
+			mean, err := plan.NewTracer(g, routing, 3, nil).Packets(coding(5), 300, math.Inf(1))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +51,7 @@ func TestPackets(t *testing.T) {
 }
 
 func TestPacketsLimit(t *testing.T) {
-	mean, err := steer.NewTracer(tree(t), prior.None, 3, nil).Packets(coding(5), 300, 1.5)
+	mean, err := plan.NewTracer(tree(t), prior.None, 3, nil).Packets(coding(5), 300, 1.5)
 	if err != nil || !math.IsInf(mean, 1) {
 		t.Errorf("Packets with a limit of 1.5: %v, %v, want +Inf", mean, err)
 	}
@@ -59,16 +59,16 @@ func TestPacketsLimit(t *testing.T) {
 
 func TestPacketsErrors(t *testing.T) {
 	g := tree(t)
-	if _, err := steer.NewTracer(g, prior.None, 3, nil).Packets(coding(7), 10, math.Inf(1)); err == nil {
+	if _, err := plan.NewTracer(g, prior.None, 3, nil).Packets(coding(7), 10, math.Inf(1)); err == nil {
 		t.Error("a fat-tree has no shortest path of 7 switches, want an error")
 	}
 	wrong := coding(5)
 	wrong.Bits = 40
-	if _, err := steer.NewTracer(g, prior.None, 3, nil).Packets(wrong, 10, math.Inf(1)); err == nil {
+	if _, err := plan.NewTracer(g, prior.None, 3, nil).Packets(wrong, 10, math.Inf(1)); err == nil {
 		t.Error("digests of 40 bits: want an error")
 	}
 	stopped := errors.New("stopped")
-	if _, err := steer.NewTracer(g, prior.None, 3, func() error { return stopped }).Packets(coding(5), 1000, math.Inf(1)); !errors.Is(err, stopped) {
+	if _, err := plan.NewTracer(g, prior.None, 3, func() error { return stopped }).Packets(coding(5), 1000, math.Inf(1)); !errors.Is(err, stopped) {
 		t.Errorf("Packets when stopped: %v, want %v", err, stopped)
 	}
 }
@@ -83,7 +83,7 @@ func TestPath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tracer := steer.NewTracer(g, prior.None, 1, nil)
+	tracer := plan.NewTracer(g, prior.None, 1, nil)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		for _, hops := range []int{1, 3, 5} {

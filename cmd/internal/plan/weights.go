@@ -1,4 +1,4 @@
-package steer
+package plan
 
 import (
 	"math/rand/v2"
