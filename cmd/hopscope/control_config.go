@@ -10,6 +10,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector/settings"
 	brokers "github.com/hopscope/hopscope/ingest/kafka"
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/probe"
@@ -28,6 +29,7 @@ type controlConfig struct {
 	Journal     steer.JournalConfig     `yaml:"journal" doc:"What was pushed where, and what came back."`
 	Fleet       controlFleet            `yaml:"fleet" doc:"Several controls of one network. A topic of Kafka names the one in charge and keeps its plan."`
 	Switches    []steer.Switch          `yaml:"switches" doc:"Switches that are to hold entries. Probes of hopscope need none."`
+	Delivery    p4.DeliveryConfig       `yaml:"delivery" doc:"Over which paths reports go to which servers (RFT)."`
 	Orchestrate steer.OrchestrateConfig `yaml:"orchestrate" doc:"Which flows carry the telemetry of which interfaces (INTO)."`
 	Admin       controlAdmin            `yaml:"admin" doc:"Commands of operators."`
 	P4Runtime   steer.SwitchTLS         `yaml:"p4runtime" doc:"Certificates towards switches."`
@@ -54,7 +56,7 @@ func defaultControlConfig() controlConfig {
 	c.Controller.Listen = "127.0.0.1:7443"
 	c.Collector = steer.CollectorConfig{URL: "http://127.0.0.1:8080", Probes: true, QueueFloor: 10_000}
 	c.Loop = steer.DefaultLoopConfig()
-	c.Orchestrate = steer.DefaultOrchestrateConfig()
+	c.Orchestrate, c.Delivery = steer.DefaultOrchestrateConfig(), p4.DefaultDeliveryConfig()
 	c.Fleet.Session, c.Fleet.LookBack, c.Fleet.Kafka = 10*time.Second, time.Hour, brokers.DefaultConfig()
 	c.Journal = steer.JournalConfig{File: "hopscope-control.jsonl", Bytes: 16 << 20, Keep: 4}
 	c.Admin.Listen = controlAddress
@@ -102,5 +104,5 @@ func (c *controlConfig) Validate() error {
 	}
 	errs = append(errs, steer.ValidateSwitches(c.Switches, &c.P4Runtime)...)
 	errs = append(errs, c.Orchestrate.Validate(c.Collector.URL, c.Fleet.Enabled)...)
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.Delivery.Validate(c.Fleet.Enabled)...)...)
 }

@@ -21,7 +21,7 @@ func (c *controlConfig) network() *steer.Files {
 	s := suspicion.DefaultConfig()
 	s.Window, s.RaiseAfter, s.DoubtAfter, s.ClearAfter = c.Loop.Cycle, c.Loop.RaiseAfter, c.Loop.DoubtAfter, c.Loop.ClearAfter
 	s.LatencyFloor, s.QueueFloor = float64(c.Collector.LatencyFloor), float64(c.Collector.QueueFloor)
-	return &steer.Files{Topology: c.Topology, FirstNode: c.FirstNode, Plan: c.Files, Agents: c.Agents, Switches: c.Switches, Suspicion: s, Orchestrate: c.Orchestrate}
+	return &steer.Files{Topology: c.Topology, FirstNode: c.FirstNode, Plan: c.Files, Agents: c.Agents, Switches: c.Switches, Suspicion: s, Orchestrate: c.Orchestrate, Delivery: c.Delivery}
 }
 
 // runControl steers until it is asked to stop. It holds its journal all the time, also while another control of a fleet
@@ -86,7 +86,7 @@ func runSteering(ctx context.Context, files *controlFiles, x *steer.Network, fle
 	seed := charge.Seed(page.journal.Seed(), x.Control.Name, log)
 	x.Suspects.Resume(seed.Suspects)
 	assigned := x.Assignment()
-	l, err := loop.New(loop.Options{Orchestration: assigned.Status, Control: cfg.Loop.Control(x.Config.Sent), Network: x.Control, Probing: x.Config.Sent, Agents: server, Switches: installers,
+	l, err := loop.New(loop.Options{Orchestration: assigned.Status, Delivery: assigned.Delivery, Control: cfg.Loop.Control(x.Config.Sent), Network: x.Control, Probing: x.Config.Sent, Agents: server, Switches: installers,
 		Journal: page.journal, Seed: seed, Suspects: x.Suspects, Rounds: x.Suspects.Rounds, Fence: charge.Fence(ctx), Log: log})
 	if err != nil {
 		return err
@@ -127,6 +127,8 @@ func runSteering(ctx context.Context, files *controlFiles, x *steer.Network, fle
 		hangup = fleet.hangup
 	}
 	s := &steer.Steering{Settings: files, Hangup: hangup, Cycle: cfg.Loop.Cycle, Network: x, Loop: l, Server: server, Switches: installers, Log: log, Every: cfg.Orchestrate.Every, Assignment: assigned, Approve: cfg.Loop.Approve}
+	s.Deliver = cfg.Delivery.Every
+	s.Open = func(url string) *steer.Page { return pageOf(url, cfg.Collector.TokenFile, "delivery.servers") }
 	if fleet == nil && cfg.Collector.URL != "" {
 		s.Page = pageOf(cfg.Collector.URL, cfg.Collector.TokenFile, "collector.url")
 	}

@@ -98,6 +98,8 @@ var limits = []struct{ setting, number, held string }{
 	{"control orchestrate.max_changes", "hopscope_control_orchestrate_unserved_interfaces", "p4/steer/orchestrate_test.go max_changes"},
 	{"control orchestrate.mtu", "hopscope_control_orchestrate_unserved_interfaces", "p4/steer/orchestrate_test.go mtu"},
 	{"control orchestrate.packet_bytes", "hopscope_control_orchestrate_unserved_interfaces", "p4/steer/orchestrate_test.go packet_bytes"},
+	{"control delivery.margin", "hopscope_control_delivery_refused_reports", "cmd/hopscope/control_delivery_test.go s.Delivery.Refused == 0"},
+	{"control delivery.report_bytes", "hopscope_control_delivery_refused_reports", "cmd/hopscope/control_delivery_test.go report_bytes: %d"},
 	{"control loop.budget_hops", "hopscope_control_left_out_links", "p4/loop/limits_test.go loop.budget_hops"},
 	{"control loop.max_changes", "hopscope_control_left_out_links", "p4/loop/limits_test.go loop.max_changes"},
 }
@@ -115,13 +117,14 @@ var unlimited = map[string][]string{
 	"one more is refused, with a sentence":                                                 {"web.access.max_tokens"},
 	"senders wait in the queue of the system":                                              {"otlp.max_connections"},
 	"by what an agent, a switch or a node is known": {"agent mark", "agent node_id", "agent hardware_id", "agent stamp.dscp", "agent stamp.ioam.namespace", "agent stamp.sessions[].*", "control first_node_id", "control switches[].device_id",
-		"control orchestrate.session", "control orchestrate.collector",
+		"control orchestrate.session", "control orchestrate.collector", "control delivery.collector",
 		"control switches[].election_id"},
 	"how an agent hands frames over": {"agent batch_size", "agent stamp.size"},
 	"when a link is suspicious, and when its probes change, of which the status has the time": {"control collector.queue_floor_bytes", "control loop.switch_cost_hops",
 		"control loop.retry_after", "control loop.audit", "control loop.raise_after", "control loop.doubt_after", "control loop.clear_after"},
-	"how far back a journal goes":         {"control journal.max_bytes"},
-	"how many flows carry each interface": {"control orchestrate.redundancy"},
+	"how far back a journal goes":                                  {"control journal.max_bytes"},
+	"how many flows carry each interface":                          {"control orchestrate.redundancy"},
+	"what a report has of a packet, and which links reports avoid": {"control delivery.packet_bytes", "control delivery.avoid_weight"},
 }
 
 // TestLimits walks the settings: each whole number is a limit with a number for what it leaves out, or leaves nothing out.

@@ -298,7 +298,12 @@ func (s *Server) entities(m *p4pb.ReadRequest, padded bool) (list []*p4pb.Entity
 				}
 			}
 		case *p4pb.Entity_CounterEntry:
+			counted, _ := s.tables.(Counted)
+			name := s.counterName(x.CounterEntry.GetCounterId())
 			for i, d := range s.counters[x.CounterEntry.GetCounterId()] {
+				if counted != nil {
+					d.PacketCount = int64(counted.Count(name, i))
+				}
 				list = append(list, &p4pb.Entity{Entity: &p4pb.Entity_CounterEntry{CounterEntry: &p4pb.CounterEntry{
 					CounterId: x.CounterEntry.GetCounterId(), Index: &p4pb.Index{Index: int64(i)}, Data: proto.Clone(d).(*p4pb.CounterData)}}})
 			}

@@ -30,6 +30,21 @@ type Tables interface {
 	Read(name string) []p4.Entry
 }
 
+// Counted is implemented by tables whose switch counts by itself: packets, by the name of a counter and its cell.
+type Counted interface {
+	Count(name string, cell int) uint64
+}
+
+// counterName is the name of a counter by its id.
+func (s *Server) counterName(id uint32) string {
+	for _, c := range s.config.GetP4Info().GetCounters() {
+		if c.GetPreamble().GetId() == id {
+			return c.GetPreamble().GetName()
+		}
+	}
+	return ""
+}
+
 // Load makes the tables of a switch that gets a program. Default actions that are there at once are those of the program.
 type Load func(info *configpb.P4Info, device []byte) (Tables, error)
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/control"
@@ -48,6 +49,7 @@ type Options struct {
 	// Orchestration returns the status of the assignment of flows to interfaces, with the network of the plan in force. It
 	// is nil without an assignment.
 	Orchestration func(inForce *control.Network) *Orchestration
+	Delivery      func(inForce *control.Network) *p4.DeliveryStatus // the same for the delivery of reports
 	Log           *slog.Logger
 	Now           func() int64 // ns since 1970, by a clock that does not go back; nil for the machine's
 }

@@ -3,6 +3,7 @@ package loop
 import (
 	"time"
 
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/planner/control"
 )
 
@@ -40,6 +41,15 @@ func ofOrchestration(name, help string, counter bool, value func(o *Orchestratio
 			return 0
 		}
 		return value(s.Orchestration)
+	}}
+}
+
+func ofDelivery(name, help string, counter bool, value func(d *p4.DeliveryStatus) float64) Metric {
+	return Metric{"hopscope_control_delivery_" + name, help, counter, func(s *Status) float64 {
+		if s.Delivery == nil {
+			return 0
+		}
+		return value(s.Delivery)
 	}}
 }
 
@@ -82,6 +92,24 @@ var Metrics = []Metric{
 	ofOrchestration("flows", "Flows that carry telemetry.", false, func(o *Orchestration) float64 { return float64(o.FlowsUsed) }),
 	ofOrchestration("load_max_items", "Most items of 4 bytes on a packet.", false, func(o *Orchestration) float64 { return float64(o.LoadMax) }),
 	ofOrchestration("freshness_hops", "Mean hops over which items are carried.", false, func(o *Orchestration) float64 { return o.Freshness }),
+	ofDelivery("plans_total", "Changed plans of the delivery of reports.", true, func(d *p4.DeliveryStatus) float64 { return float64(d.Plans) }),
+	ofDelivery("failed_total", "Intervals without a plan of delivery, such as without a server.", true, func(d *p4.DeliveryStatus) float64 { return float64(d.Failed) }),
+	ofDelivery("in_force", "1 while every switch that is up holds the plan of delivery, else 0.", false, func(d *p4.DeliveryStatus) float64 { return truth(d.InForce) }),
+	ofDelivery("paths", "Paths that reports are assigned to.", false, func(d *p4.DeliveryStatus) float64 { return float64(len(d.Paths)) }),
+	ofDelivery("servers_on", "Servers that the plan of delivery selects.", false, func(d *p4.DeliveryStatus) float64 { return d.Objective }),
+	ofDelivery("servers_down", "Servers whose page does not answer.", false, func(d *p4.DeliveryStatus) (n float64) {
+		for _, x := range d.Servers {
+			n += truth(!x.Up)
+		}
+		return n
+	}),
+	ofDelivery("unserved_points", "Points whose reports are refused for lack of a path.", false, func(d *p4.DeliveryStatus) (n float64) {
+		for _, x := range d.Points {
+			n += truth(x.Constraint != "")
+		}
+		return n
+	}),
+	ofDelivery("refused_reports", "Reports that switches refused, by their counters since they started.", false, func(d *p4.DeliveryStatus) float64 { return float64(d.Refused) }),
 	gauge("behind_probes", "Probes still to change after a change of the network.", func(s *Status) float64 { return float64(s.Behind) }),
 	gauge("epoch", "Epoch of the target plan.", func(s *Status) float64 { return float64(s.Epoch) }),
 	gauge("epoch_in_force", "Epoch of the last plan on all devices that are up.", func(s *Status) float64 { return float64(s.InForce) }),

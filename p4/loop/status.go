@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/planner/control"
 )
 
@@ -24,6 +25,9 @@ type Status struct {
 
 	// Orchestration is the assignment of flows to interfaces; nil without one.
 	Orchestration *Orchestration `json:"orchestration,omitempty"`
+
+	// Delivery is the delivery of reports over assigned paths; nil without one.
+	Delivery *p4.DeliveryStatus `json:"delivery,omitempty"`
 
 	Standby *Standby `json:"standby,omitempty"` // nil where there is a loop, and all else is of it
 }
@@ -96,12 +100,15 @@ func (l *Loop) status(c *control.Controller, st *State) Status {
 		rounds := l.o.Rounds.Status()
 		s.Rounds = &rounds
 	}
+	var inForce *control.Network
+	if p := c.InForce(); p != nil && p == c.Target() {
+		inForce = p.Network
+	}
 	if l.o.Orchestration != nil {
-		var inForce *control.Network
-		if p := c.InForce(); p != nil && p == c.Target() {
-			inForce = p.Network
-		}
 		s.Orchestration = l.o.Orchestration(inForce)
+	}
+	if l.o.Delivery != nil {
+		s.Delivery = l.o.Delivery(inForce)
 	}
 	of := func(name string) *ofLink {
 		x := s.Links[name]

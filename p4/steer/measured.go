@@ -3,6 +3,7 @@ package steer
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -41,7 +42,7 @@ func OpenMeasured(ctx context.Context, url string, get func(ctx context.Context,
 	m.window = time.Duration(status.WindowMS) * time.Millisecond
 	m.span = time.Duration(min(hops.RecentWindows, status.Windows)*status.WindowMS) * time.Millisecond
 	if m.span <= 0 {
-		return nil, fmt.Errorf("%s has seen no window yet: ask again when it has collected for a while", m.url)
+		return nil, fmt.Errorf("%s %w: ask again when it has collected for a while", m.url, errNoWindow)
 	}
 	var d names.Document
 	if m.Get(ctx, "/api/names", &d) == nil { // an older program has no names
@@ -49,6 +50,9 @@ func OpenMeasured(ctx context.Context, url string, get func(ctx context.Context,
 	}
 	return m, nil
 }
+
+// errNoWindow is the error of a collector that no report has come to.
+var errNoWindow = errors.New("has seen no window yet")
 
 // Span is the time of the windows that the figures are sums of.
 func (m *Measured) Span() time.Duration { return m.span }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference/suspicion"
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/p4rt"
@@ -31,6 +32,7 @@ type Files struct {
 	Suspicion suspicion.Config // without a LatencyFloor, it follows from the rates of lines
 
 	Orchestrate OrchestrateConfig
+	Delivery    p4.DeliveryConfig
 }
 
 // Network is the network of a control of probes, from its files.
@@ -38,9 +40,11 @@ type Network struct {
 	Control  *control.Network
 	Config   *Config
 	Suspects *Suspects
-	fixed    map[string][]control.Entry // by switch
+	// Entries by switch: those of the settings, of the assignment of flows, and of the delivery of reports.
+	fixed, assigned, delivered map[string][]control.Entry
 
 	orchestrator *orchestrator // nil if no flows are assigned to interfaces
+	deliverer    *deliverer    // nil if no reports are delivered over assigned paths
 }
 
 // anew is the same network without any state of its links, for another loop.
@@ -111,7 +115,22 @@ func ReadNetwork(cfg *Files) (*Network, error) {
 	if err := x.readSwitches(cfg, g); err != nil {
 		return nil, err
 	}
-	return x, x.readOrchestrator(cfg)
+	if err := x.readOrchestrator(cfg); err != nil {
+		return nil, err
+	}
+	return x, x.readDeliverer(cfg)
+}
+
+// withEntries is the same network with other entries of one kind.
+func (x *Network) withEntries(set func(y *Network)) *Network {
+	y, n := *x, *x.Control
+	set(&y)
+	n.Check = nil // it is of the network before
+	n.Entries = func(_ *control.Plan, sw string) []control.Entry {
+		return slices.Concat(y.fixed[sw], y.assigned[sw], y.delivered[sw])
+	}
+	y.Control = &n
+	return &y
 }
 
 // Assigned returns the numbers of interfaces and flows of the assignment in the files, and why it was left out.

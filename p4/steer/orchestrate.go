@@ -1,7 +1,6 @@
 package steer
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,7 +16,6 @@ import (
 	"github.com/hopscope/hopscope/p4/probe"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/orchestrate"
-	"github.com/hopscope/hopscope/sink/flock"
 )
 
 // intoProgram is the program of switches that carry out assignments.
@@ -115,14 +113,7 @@ func (c *OrchestrateConfig) readAssignment() (*orchestrate.Plan, error) {
 
 // write replaces the plan of the settings.
 func (c *OrchestrateConfig) write(p *orchestrate.Plan) error {
-	b, err := json.MarshalIndent(p, "", " ")
-	if err == nil {
-		err = flock.ReplaceBytes(c.File, append(b, '\n'))
-	}
-	if err != nil {
-		return fmt.Errorf("orchestrate.file: %w", err)
-	}
-	return nil
+	return writePlan("orchestrate.file", c.File, p)
 }
 
 // egressOf is an interface by its name NODE:PORT. The node is a name of the topology, or its number in reports.

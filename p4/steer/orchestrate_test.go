@@ -406,7 +406,7 @@ func TestAssignmentWaits(t *testing.T) {
 		x.until("the first plan is in force", func() bool { return x.ready(bad) && x.ready(healthy) })
 		o := &orchestrator{cfg: DefaultOrchestrateConfig(), links: orchestrateLinks(t)}
 		o.cfg.File = filepath.Join(t.TempDir(), "into.json")
-		x.assigned.now.Store(o)
+		x.assigned.now.Store(&Network{orchestrator: o})
 		s := &Steering{Network: &Network{Control: x.network, Config: &Config{Links: o.links, Sent: &loop.Probing{Dialect: probe.INT21, Interval: time.Second}}, orchestrator: o},
 			Loop: x.loop, Log: slog.New(slog.DiscardHandler), Approve: approve}
 		s.Network.fixed = map[string][]control.Entry{bad: ports(), healthy: ports()}

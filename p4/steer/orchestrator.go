@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/planner/orchestrate"
@@ -25,13 +26,13 @@ type orchestrator struct {
 	links  *Links
 	serves map[string]bool // switches that carry out assignments
 
-	plan    *orchestrate.Plan // that was carried out last; nil for none
-	network *control.Network  // with its entries
-	logged  string
-	unkept  bool // the file does not have the plan, which may wait for approval
+	plan   *orchestrate.Plan // that was carried out last; nil for none
+	logged string
+	unkept bool // the file does not have the plan, which may wait for approval
 
-	mu     sync.Mutex
-	status loop.Orchestration
+	mu       sync.Mutex
+	networks []*control.Network // with its entries
+	status   loop.Orchestration
 }
 
 // searchTime bounds the search for a plan.
@@ -45,7 +46,7 @@ func (o *orchestrator) describe(inForce *control.Network) *loop.Orchestration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s := o.status
-	s.InForce = inForce != nil && inForce == o.network
+	s.InForce = inForce != nil && slices.Contains(o.networks, inForce)
 	return &s
 }
 
@@ -53,7 +54,7 @@ func (o *orchestrator) describe(inForce *control.Network) *loop.Orchestration {
 func (o *orchestrator) adopt(p *orchestrate.Plan, n *control.Network) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.plan, o.network = p, n
+	o.plan, o.networks = p, []*control.Network{n}
 	o.count(p)
 }
 
@@ -272,11 +273,7 @@ func (x *Network) carrying(p *orchestrate.Plan) (*Network, error) {
 			assigned[sw] = append(assigned[sw], loop.EntryOf(&list[k], 0))
 		}
 	}
-	y, n := *x, *x.Control
-	n.Check = nil // it is of the network before
-	n.Entries = func(_ *control.Plan, sw string) []control.Entry { return slices.Concat(x.fixed[sw], assigned[sw]) }
-	y.Control = &n
-	return &y, nil
+	return x.withEntries(func(y *Network) { y.assigned = assigned }), nil
 }
 
 // orchestrate makes a plan for the flows of the collector, keeps it, and gives it to the loop.
@@ -309,6 +306,7 @@ func (s *Steering) carry(ctx context.Context, o *orchestrator, plan *orchestrate
 	o.unkept = s.Approve
 	n := changed(o.plan, plan)
 	o.adopt(plan, x.Control)
+	x.deliverer.remain(x.Control)
 	o.mu.Lock()
 	o.status.Plans++
 	o.status.Changed, o.status.Planned = n, time.Now().UnixNano()
@@ -316,6 +314,15 @@ func (s *Steering) carry(ctx context.Context, o *orchestrator, plan *orchestrate
 	s.Network = x
 	s.Log.Info("flows are assigned to interfaces anew", "interfaces", len(plan.Tables), "changed", n, "flows", plan.Stats.FlowsUsed, "freshness_hops", plan.Stats.Freshness.Mean)
 	return nil
+}
+
+// remain notes that another network has the same assignment.
+func (o *orchestrator) remain(n *control.Network) {
+	if o != nil {
+		o.mu.Lock()
+		o.networks = append(o.networks[max(0, len(o.networks)-mostNetworks):], n)
+		o.mu.Unlock()
+	}
 }
 
 // keep writes a plan into the file as soon as it is in force, if it was not written before.
@@ -344,7 +351,7 @@ func (x *Network) readOrchestrator(cfg *Files) error {
 	}
 	o := &orchestrator{cfg: cfg.Orchestrate, links: x.Config.Links, serves: map[string]bool{}}
 	for i := range cfg.Switches {
-		if s := &cfg.Switches[i]; s.Program == intoProgram {
+		if s := &cfg.Switches[i]; s.Program == intoProgram || s.Program == rftProgram {
 			o.serves[s.Name] = true
 		}
 	}
@@ -385,21 +392,28 @@ func (o *orchestrator) resume(before *orchestrator) {
 	o.status.Freshness, o.status.FreshnessMax = plan.Freshness, plan.FreshnessMax
 }
 
-// Assignment is the assignment of flows to interfaces of a network that may be replaced.
-type Assignment struct{ now atomic.Pointer[orchestrator] }
+// Assignment is what a network that may be replaced assigns: flows to interfaces, and reports to paths.
+type Assignment struct{ now atomic.Pointer[Network] }
 
 // Assignment returns that of a network.
 func (x *Network) Assignment() *Assignment {
 	a := &Assignment{}
-	a.now.Store(x.orchestrator)
+	a.now.Store(x)
 	return a
 }
 
 // Status implements [loop.Options.Orchestration]. It is nil if nothing is to be assigned.
 func (a *Assignment) Status(inForce *control.Network) *loop.Orchestration {
-	o := a.now.Load()
-	if o == nil {
-		return nil
+	if o := a.now.Load().orchestrator; o != nil {
+		return o.describe(inForce)
 	}
-	return o.describe(inForce)
+	return nil
+}
+
+// Delivery implements [loop.Options.Delivery]. It is nil if no reports are to be delivered.
+func (a *Assignment) Delivery(inForce *control.Network) *p4.DeliveryStatus {
+	if o := a.now.Load().deliverer; o != nil {
+		return o.describe(inForce)
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/planner/control"
 )
@@ -52,6 +53,8 @@ func Problem(s *loop.Status) string {
 		return "no assignment of flows to interfaces: " + s.Orchestration.Why
 	case s.Orchestration != nil && s.Orchestration.Why != "":
 		return "no new assignment of flows to interfaces, and the one before stays: " + s.Orchestration.Why
+	case s.Delivery != nil && s.Delivery.Why != "":
+		return "no new plan of delivery, and the one before stays: " + s.Delivery.Why
 	case s.Rounds != nil && s.Rounds.Refuses != "":
 		return s.Rounds.Refuses
 	}
@@ -117,6 +120,9 @@ func WriteStatus(w io.Writer, s *loop.Status) error {
 		fmt.Fprintf(t, "telemetry\t%d of %d interfaces on %d of %d flows, %s; %d entries, %d interfaces changed last\n", o.Assigned, o.Interfaces, o.FlowsUsed, o.Flows, state, o.Entries, o.Changed)
 		fmt.Fprintf(t, "\tat most %d items on a packet; freshness %.3g hops, at most %d; %d of %d interfaces are reported%s\n", o.LoadMax, o.Freshness, o.FreshnessMax, o.Reported, o.Assigned, silent(o))
 	}
+	if d := s.Delivery; d != nil {
+		writeDelivery(t, d)
+	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
@@ -164,6 +170,36 @@ func DeviceNames(list []control.DeviceStatus, which func(*control.DeviceStatus) 
 		out = append(out, fmt.Sprintf("%d more", n-most))
 	}
 	return out
+}
+
+// writeDelivery writes the delivery of reports.
+func writeDelivery(w io.Writer, d *p4.DeliveryStatus) {
+	state := "not in force yet"
+	switch {
+	case d.InForce:
+		state = "in force"
+	case d.Left > 0:
+		state = fmt.Sprintf("%d steps to go", d.Left)
+	}
+	fmt.Fprintf(w, "reports\t%d points over %d paths to %g of %d servers, %s; %d entries, %d points changed last, %d reports refused\n", len(d.Points), len(d.Paths), d.Objective, len(d.Servers), state, d.Entries, d.Changed, d.Refused)
+	for _, x := range d.Servers {
+		word := "off"
+		if x.On {
+			word = "on"
+		}
+		if !x.Up {
+			word += ", down: " + x.Why
+		}
+		fmt.Fprintf(w, "\tserver %s: %.3g of %.3g Mbit/s; %s\n", names.Printable(x.Server), 1000*x.Received, 1000*x.Rate, names.Printable(word))
+	}
+	for _, x := range d.Points {
+		if x.Constraint != "" {
+			fmt.Fprintf(w, "\tpoint %s is not served: %s\n", names.Printable(x.Point), names.Printable(x.Constraint))
+		}
+	}
+	for _, x := range d.Paths {
+		fmt.Fprintf(w, "\tpath %s: %.3g Mbit/s; %d reports sent, %d refused\n", names.Printable(strings.Join(x.Nodes, " ")), 1000*x.Rate, x.Sent, x.Refused)
+	}
 }
 
 // silent names interfaces without a report.

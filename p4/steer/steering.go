@@ -37,6 +37,9 @@ type Steering struct {
 	Every      time.Duration // interval of assignments; 0 for those of the files alone
 	Assignment *Assignment   // of Network
 	Approve    bool          // whether plans wait for approval
+
+	Deliver time.Duration          // interval of plans of delivery; 0 for those of the files alone
+	Open    func(url string) *Page // the page of a server
 }
 
 // Run reads the settings again at every hangup, and ends the connections of switches that have left the network, until ctx ends.
@@ -49,6 +52,12 @@ func (s *Steering) Run(ctx context.Context) {
 		defer t.Stop()
 		assign = t.C
 	}
+	var deliver <-chan time.Time
+	if s.Deliver > 0 {
+		t := time.NewTicker(s.Deliver)
+		defer t.Stop()
+		deliver = t.C
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -56,6 +65,12 @@ func (s *Steering) Run(ctx context.Context) {
 		case <-t.C:
 			s.letGo(ctx)
 			s.keep(ctx)
+			s.step(ctx)
+			continue
+		case <-deliver:
+			if s.Network.deliverer != nil {
+				s.deliver(ctx)
+			}
 			continue
 		case <-assign:
 			if s.Network.orchestrator != nil {
@@ -116,7 +131,8 @@ func (s *Steering) reload(ctx context.Context) (restart []string, err error) {
 	s.Server.Allow(x.Control.Agents)
 	x.Suspects = s.Network.Suspects // which findings go to, and which has taken the new network over
 	x.orchestrator.resume(s.Network.orchestrator)
-	s.Assignment.now.Store(x.orchestrator)
+	x.deliverer.resume(s.Network.deliverer)
+	s.Assignment.now.Store(x)
 	s.Network = x
 	adopt(x)
 	return restart, nil

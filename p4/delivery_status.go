@@ -1,0 +1,135 @@
+package p4
+
+import "github.com/hopscope/hopscope/planner/delivery"
+
+// DeliveryStatus is the status of the delivery of reports (RFT). Rates are in Gbit/s.
+type DeliveryStatus struct {
+	Plans   uint64 `json:"plans"`                // since the start, with changes
+	Failed  uint64 `json:"failed"`               // intervals without a plan
+	Why     string `json:"why,omitempty"`        // of the last failure, until an interval succeeds
+	Planned int64  `json:"planned_ns,omitempty"` // when the plan was made; 0 for one of the files
+	Changed int    `json:"changed"`              // points with other paths or rates in it than before
+	Left    int    `json:"steps_left"`           // of the change to it; 0 once switches have all of it
+	InForce bool   `json:"in_force"`             // every switch that is up holds it, and nothing else
+	Entries int    `json:"entries"`              // of all switches
+	Reached bool   `json:"-"`                    // switches have the present step of a change
+
+	Servers    []ServerStatus `json:"servers"`
+	Points     []PointStatus  `json:"points"`
+	Paths      []PathStatus   `json:"paths"`
+	Objective  float64        `json:"objective"`   // servers that are on
+	LowerBound float64        `json:"lower_bound"` // that is proven
+	Refused    uint64         `json:"refused"`     // reports that switches refused, as of the last reading
+}
+
+// ServerStatus is a server that receives reports if the plan selects it.
+type ServerStatus struct {
+	Server   string  `json:"server"`
+	On       bool    `json:"on"`            // the plan selects it
+	Up       bool    `json:"up"`            // its page answers, or it has none
+	Why      string  `json:"why,omitempty"` // its page does not answer
+	Rate     float64 `json:"rate_gbps"`     // planned
+	Received float64 `json:"received_gbps"` // in its recent windows
+}
+
+// PointStatus is a switch that sends reports.
+type PointStatus struct {
+	Point      string  `json:"point"`
+	Rate       float64 `json:"rate_gbps"`            // that the plan reserves
+	Offered    float64 `json:"offered_gbps"`         // received and lost, at all servers
+	Constraint string  `json:"constraint,omitempty"` // why it is not served
+	Refused    uint64  `json:"refused"`              // reports beyond the assigned rate, or without a path
+}
+
+// PathStatus is an assigned path. Sent and Refused are of the counters of its point.
+type PathStatus struct {
+	Path    string   `json:"path"`
+	Point   string   `json:"point"`
+	Server  string   `json:"server"`
+	Nodes   []string `json:"nodes"`
+	Rate    float64  `json:"rate_gbps"`
+	Sent    uint64   `json:"sent"`    // reports
+	Refused uint64   `json:"refused"` // reports beyond the rate
+}
+
+// Describe describes a plan, nil for none.
+func (s *DeliveryStatus) Describe(c *DeliveryConfig, plan *delivery.Plan) {
+	was := map[string]PathStatus{}
+	for _, x := range s.Paths {
+		was[x.Path] = x
+	}
+	offered, refused := map[string]float64{}, map[string]uint64{}
+	for _, x := range s.Points {
+		offered[x.Point], refused[x.Point] = x.Offered, x.Refused
+	}
+	s.Points, s.Paths, s.Objective = nil, nil, 0
+	reserved, rates, why := map[string]float64{}, map[string]float64{}, map[string]string{}
+	if plan != nil {
+		reserved = plan.Reserved()
+		for i := range plan.Assignment {
+			a := &plan.Assignment[i]
+			rates[a.Server] += a.Rate
+			s.Paths = append(s.Paths, PathStatus{Path: a.ID, Point: a.Point, Server: a.Server, Nodes: a.Path, Rate: a.Rate, Sent: was[a.ID].Sent, Refused: was[a.ID].Refused})
+		}
+		for _, u := range plan.Unserved {
+			why[u.Point] = u.Constraint
+		}
+	}
+	for _, p := range c.Points {
+		s.Points = append(s.Points, PointStatus{Point: p.Name, Rate: reserved[p.Name], Offered: offered[p.Name], Constraint: why[p.Name], Refused: refused[p.Name]})
+	}
+	if s.Servers == nil {
+		for _, x := range c.Servers {
+			s.Servers = append(s.Servers, ServerStatus{Server: x.Name, Up: true})
+		}
+	}
+	for i := range s.Servers {
+		x := &s.Servers[i]
+		x.Rate = rates[x.Server]
+		if x.On = x.Rate > 0; x.On {
+			s.Objective++
+		}
+	}
+}
+
+// Count takes over the counters of switches: cells of what they sent and refused, by switch.
+func (s *DeliveryStatus) Count(plan *delivery.Plan, sent, refused map[string][]int64) {
+	s.Refused = 0
+	for _, cells := range refused {
+		for _, n := range cells {
+			s.Refused += uint64(max(n, 0))
+		}
+	}
+	for i := range s.Paths {
+		x := &s.Paths[i]
+		tag := plan.Assignment[i].Tag
+		if c := sent[x.Point]; tag < len(c) {
+			x.Sent = uint64(c[tag])
+		}
+		if c := refused[x.Point]; tag < len(c) {
+			x.Refused = uint64(c[tag])
+		}
+	}
+	for i := range s.Points {
+		x := &s.Points[i]
+		if x.Refused = 0; refused[x.Point] != nil {
+			for _, n := range refused[x.Point] {
+				x.Refused += uint64(max(n, 0))
+			}
+		}
+	}
+}
+
+// Measure takes over what servers receive, and why they are down, by their names; and what points send, if that is known.
+func (s *DeliveryStatus) Measure(c *DeliveryConfig, plan *delivery.Plan, received map[string]float64, down map[string]string, rates map[string]float64, known bool) {
+	s.Servers = nil
+	for _, x := range c.Servers {
+		s.Servers = append(s.Servers, ServerStatus{Server: x.Name, Up: down[x.Name] == "", Why: down[x.Name], Received: received[x.Name]})
+	}
+	s.Describe(c, plan)
+	for i := range s.Points {
+		if x := &s.Points[i]; known {
+			x.Offered = rates[x.Point]
+		}
+	}
+}

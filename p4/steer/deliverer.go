@@ -1,0 +1,216 @@
+package steer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/hopscope/hopscope/p4"
+	"github.com/hopscope/hopscope/planner/control"
+	"github.com/hopscope/hopscope/planner/delivery"
+	"github.com/hopscope/hopscope/planner/delivery/solve"
+)
+
+// deliverer plans over which paths points send their reports to which servers, from the rates that the servers measure,
+// and changes switches step by step.
+type deliverer struct {
+	cfg      p4.DeliveryConfig
+	links    *Links
+	problem  *delivery.Problem // nil without an instance
+	tables   *p4.Delivery
+	switches map[string]bool // that carry out plans
+
+	plan   *delivery.Plan // that is carried out; nil for none
+	have   *p4.Delivered  // of the present step
+	steps  []*p4.Delivered
+	unkept bool           // the file does not have the plan, which may wait for approval
+	missed map[string]int // by server: intervals in a row without an answer of its page
+	logged string
+
+	mu       sync.Mutex
+	networks []*control.Network // with the entries of the present step
+	status   p4.DeliveryStatus
+}
+
+// missedPages is the number of intervals without an answer after which a server is down.
+const missedPages = 2
+
+// mostNetworks is the number of networks with the same entries of one kind that are remembered.
+const mostNetworks = 16
+
+// askTime bounds the time that a page of a server has.
+const askTime = 2 * time.Second
+
+// describe returns what was decided, and whether it is in force.
+func (o *deliverer) describe(inForce *control.Network) *p4.DeliveryStatus {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.status.Reached = inForce != nil && slices.Contains(o.networks, inForce)
+	s := o.status
+	s.InForce = s.Reached && s.Left == 0 && s.Entries > 0
+	s.Servers, s.Points, s.Paths = slices.Clone(s.Servers), slices.Clone(s.Points), slices.Clone(s.Paths)
+	return &s
+}
+
+// fail notes why there is no plan, and logs a new reason once.
+func (o *deliverer) fail(err error, log *slog.Logger) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.status.Failed++
+	if o.status.Why = err.Error(); o.logged != o.status.Why {
+		o.logged = o.status.Why
+		log.Error("no new plan of delivery; the one before stays", "error", o.logged)
+	}
+}
+
+// measure asks the pages of servers for the rates of points, and whether they are up. Rates stay while a server does not
+// answer to which reports go.
+func (o *deliverer) measure(ctx context.Context, open func(url string) *Page) (*delivery.Measured, error) {
+	m := &delivery.Measured{Margin: o.cfg.Margin, Down: map[string]bool{}, Rates: map[string]float64{}}
+	on := o.plan.Selected()
+	received, why := map[string]float64{}, map[string]string{}
+	lost, pages := false, 0
+	for _, s := range o.cfg.Servers {
+		if s.Page == "" {
+			continue
+		}
+		pages++
+		err := o.measureServer(ctx, open(s.Page), m.Rates, func(rate float64) { received[s.Name] += rate })
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err == nil {
+			o.missed[s.Name] = 0
+			continue
+		}
+		o.missed[s.Name]++
+		why[s.Name], m.Down[s.Name], lost = err.Error(), o.missed[s.Name] >= missedPages, lost || on[s.Name]
+	}
+	o.mu.Lock()
+	o.status.Measure(&o.cfg, o.plan, received, why, m.Rates, !lost)
+	o.mu.Unlock()
+	switch {
+	case len(why) == pages && pages > 0:
+		return nil, fmt.Errorf("no page of a server answers: %s", slices.Sorted(maps.Values(why))[0])
+	case lost:
+		m.Rates = o.plan.Reserved()
+		for p, r := range m.Rates {
+			m.Rates[p] = r / o.cfg.Margin
+		}
+	}
+	return m, nil
+}
+
+// measureServer adds the rates of points at a server: reports that arrived, and that are missing. A server
+// that is off has seen none.
+func (o *deliverer) measureServer(ctx context.Context, page *Page, rates map[string]float64, received func(rate float64)) error {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	m, err := OpenMeasured(ctx, page.URL, page.Get)
+	if errors.Is(err, errNoWindow) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	gbps := float64(o.cfg.ReportBytes) * 8 / 1e9 / m.span.Seconds()
+	return List(ctx, m, "/api/exporters", "exporters", func(e struct {
+		Node    string
+		Reports float64 `json:"recent_reports"`
+		Lost    float64 `json:"recent_lost"`
+	}) {
+		id, err := strconv.ParseUint(e.Node, 10, 32)
+		if n, ok := o.links.nodes[uint32(id)]; ok && err == nil {
+			rates[o.links.graph.NodeName(n)] += (max(e.Reports, 0) + max(e.Lost, 0)) * gbps
+			received(e.Reports * gbps)
+		}
+	})
+}
+
+// next returns a plan for what was measured, nil if the present one stays.
+func (o *deliverer) next(ctx context.Context, open func(url string) *Page, suspects []control.Suspect) (*delivery.Plan, error) {
+	m, err := o.measure(ctx, open)
+	if err != nil {
+		return nil, err
+	}
+	avoid := map[delivery.End]bool{}
+	for _, s := range suspects {
+		if i, ok := o.links.Lookup(s.Link); ok && o.cfg.Avoid > 0 && s.Weight >= o.cfg.Avoid {
+			for _, i := range []int{i, o.links.graph.Peer(i)} {
+				if i >= 0 {
+					avoid[delivery.End{Node: o.links.graph.NodeName(o.links.graph.Node(i)), Port: o.links.graph.Port(i)}] = true
+				}
+			}
+		}
+	}
+	plan, err := o.solve(ctx, m)
+	if len(avoid) > 0 && err == nil {
+		m.Avoid = func(a, b delivery.End) bool { return avoid[a] || avoid[b] }
+		around, aerr := o.solve(ctx, m)
+		if aerr == nil && around.Stats.LeftOut <= plan.Stats.LeftOut { // else a suspicious path is better than none
+			plan = around
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s := &o.status
+	s.Why, o.logged = "", ""
+	s.LowerBound = plan.Stats.LowerBound
+	if o.plan != nil && o.plan.SameWays(plan) {
+		o.plan.Unserved = plan.Unserved
+		o.status.Describe(&o.cfg, o.plan)
+		return nil, nil
+	}
+	return plan, nil
+}
+
+func (o *deliverer) solve(ctx context.Context, m *delivery.Measured) (*delivery.Plan, error) {
+	p, err := m.Apply(o.problem, o.plan)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	plan, err := solve.Plan(p, solve.Options{NoLinks: true, Partial: true, Previous: o.plan, Churn: -1, Stop: func() bool { return ctx.Err() != nil || time.Since(began) > searchTime }})
+	if err != nil {
+		return nil, err
+	}
+	if err := delivery.Check(p, plan); err != nil {
+		return nil, fmt.Errorf("the plan of delivery fails its check: %w", err)
+	}
+	return plan, nil
+}
+
+// readCounters reads what switches have sent and refused. What cannot be read stays.
+func (o *deliverer) readCounters(ctx context.Context, switches *Switches) {
+	sent, refused := map[string][]int64{}, map[string][]int64{}
+	for sw := range o.switches {
+		c := switches.served[sw]
+		if c == nil || c.client == nil {
+			continue
+		}
+		for _, name := range []string{p4.SentName, p4.RefusedName, p4.WithheldName} {
+			cells, _ := c.client.Counters(ctx, name)
+			for _, x := range cells {
+				if name == p4.SentName {
+					sent[sw] = append(sent[sw], x.Packets)
+				} else { // those withheld come behind the paths
+					refused[sw] = append(refused[sw], x.Packets)
+				}
+			}
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.plan != nil {
+		o.status.Count(o.plan, sent, refused)
+	}
+}
