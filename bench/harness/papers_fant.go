@@ -15,7 +15,7 @@ var fant = Paper{
 		{Place: "Algorithm 2", What: "FANT-H", Test: "planner/attention/solve TestPaperExample"},
 		{Place: "Algorithm A1", What: "suspicious links (appendix B)", Test: "inference/suspicion TestFant", Note: "By section 6.3: more than twice the value of the cycle before"},
 		{Place: "Figure 5", What: "the prototype's fat-tree of 4 pods", State: Drawing, Why: "a set-up"},
-		{Place: "Figure 6, section 6.4.1", What: "a flow of 5 MB/s that a policy moves is seen in Tx, SR and IPv4", Test: "bench/papers TestUseCase"},
+		{Place: "Figure 6, section 6.4.1", What: "a flow of 5 MB/s that a policy moves is seen in Tx, SR and IPv4", Test: "bench/loop TestUseCase"},
 		{Place: "Figure 7(a)", What: "MB/s, fat-tree of 1125 switches, 3 %", Values: []PaperValue{
 			{"INT-Probe", "4.7", 4.65, 4.75, at("fant", "figures 7 to 9", "fat-tree:30 with hosts | 1125 | 3 %", "INT-Probe MB/s")},
 			{"FANT-G", "3.2", 3.15, 3.25, at("fant", "figures 7 to 9", "fat-tree:30 with hosts | 1125 | 3 %", "greedy")},

@@ -75,8 +75,9 @@ var intPath = Paper{
 			{"leaf-spine, 7 units, DFS over Euler", "more, predictable", 1.01, inf, over(at("int-path", "figure 16", "7", "leaf-spine: DFS"), at("int-path", "figure 16", "7", "Euler (column 6)"))},
 		}},
 		{Place: "Figure 16, odd", What: "fat-tree with an odd number of units", Values: []PaperValue{
-			{"6 pods, whose half is odd: Euler", "as many as units", 6, 6, at("int-path", "figure 16", "6", "Euler")},
-		}, Why: "not of the fat-tree of k pods: with k/2 odd its k²/2 edge switches have odd degrees, and k²/4 paths are the fewest"},
+			{"7 units: Euler", "as many as units", 7, 7, at("cover-more", "fat-tree of units", "7", "Euler")},
+			{"8 units: Euler", "even: 1", 1, 1, at("cover-more", "fat-tree of units", "8", "Euler")},
+		}, Note: "Odd degrees are in the middle layer alone, as the text states: n units of 2 + 2 switches, and n cores with links to all of the middle. The fat-tree of k ports has them at the edge, and takes k²/4 paths with k/2 odd"},
 	},
 }
 
@@ -88,7 +89,9 @@ var intProbe = Paper{
 		{Place: "Fat-tree, 1125 switches", What: "depots at a fifth of the edge switches: links passed twice", Values: []PaperValue{
 			{"", "376", 376, 376, at("int-probe", "INT-Probe", "fat-tree:30", "twice")}}},
 		{Place: "Fat-tree, 1125 switches", What: "the same: walks", Values: []PaperValue{
-			{"", "45", 45, 45, at("int-probe", "INT-Probe", "fat-tree:30", "walks")}}, Why: "optimal choices of the links passed twice differ in the number of walks, and ours prefers few"},
+			{"", "45", 45, 45, at("cover-more", "hosts at the depots", "fat-tree:30", "walks")},
+			{"links passed twice then", "376", 376, 376, at("cover-more", "hosts at the depots", "fat-tree:30", "twice")}},
+			Note: "Every host at a depot is an end. Walks between the switches themselves are 38: optimal choices of the links passed twice differ in it, and ours prefers few"},
 		{Place: "Leaf-spine, 1167 switches", What: "the same", Values: []PaperValue{
 			{"links passed twice", "624", 624, 624, at("int-probe", "INT-Probe", "leaf-spine:389,778", "twice")},
 			{"walks", "77", 77, 77, at("int-probe", "INT-Probe", "leaf-spine:389,778", "walks")}}},

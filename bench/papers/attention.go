@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hopscope/hopscope/bench/loop"
 	"github.com/hopscope/hopscope/planner/attention"
 	"github.com/hopscope/hopscope/planner/attention/solve"
 	"github.com/hopscope/hopscope/planner/cover"
@@ -33,7 +34,7 @@ func runAttention(ctx context.Context, w io.Writer, o Options) error {
 		{"FANT: hops measured in detail, and time to choose", attentionTable},
 		{"FANT, figures 7 to 9: bytes a second, by switches and by suspicious links", attentionBytes},
 		{"FANT, figures 10 and 11: time and bandwidth of FANT-H by its factors", attentionFactors},
-		{"FANT, section 6.4.1: a flow that is moved, as applications see it", attentionUseCase},
+		{"FANT, section 6.4.1: a flow that is moved, as applications see it", func(ctx context.Context, t io.Writer, o Options) error { return loop.UseCase(ctx, t, o.Seed) }},
 		{"Do suspicious links get attention", attentionVerify},
 		{"Three and four covers", attentionCovers},
 		{"Churn: cost of plans that change few probes", attentionChurn},

@@ -12,7 +12,7 @@ import (
 )
 
 // attentionVerify checks whether links that need attention get it, beside the use case of the paper
-// ([attentionUseCase]). It follows a network over measurement cycles. A link's delay is 10 µs with a deviation of 3
+// ([loop.UseCase]). It follows a network over measurement cycles. A link's delay is 10 µs with a deviation of 3
 // %. In every cycle one link in 500 gets a queue that makes it 50 to 100 % longer for 10 cycles. Basic metrics carry
 // the delay. A link is suspicious in the next cycle by the rules of appendix B. In our reading of its formulas the
 // delay must differ from its mean by more than 20 %. Delays of suspicious cycles are left out of the mean, in which

@@ -26,12 +26,14 @@ func runCover(ctx context.Context, w io.Writer, o Options) error {
 		{"INT-path: paths that pass every link once", r.balance},
 		{"Growth on random graphs with five links a node", r.scale},
 		{"INT-Probe: walks between depots, its duplicated links and ours", r.depots},
+		{"Walks between hosts at the depots", r.depotHosts},
 		{"Shapes: lengths, limits of hops, and depots", r.shapes},
 		{"Microseconds a link, by method", r.growth},
 		{"Weights: what minimising delay, cost or bytes between depots saves", r.weights},
 		{"Churn: probes after failures, by how many may change", r.churn},
 		{"INT-path, figure 11: random graphs, packets at the controller with 100 probes/s a path", r.pathLoad},
 		{"INT-path, figure 16: paths in fabrics", r.pathFabrics},
+		{"Paths in a fat-tree of units", r.pathUnits},
 		{"INT-path, figure 10: variance of the lengths on random graphs", r.pathSpread},
 		{"INT-path, figure 8: fixed odd vertices", r.pathFixedOdd},
 		{"INT-path, figure 9: fixed vertices (39)", r.pathFixedNodes},
@@ -178,6 +180,38 @@ func (r *coverRun) depots(w io.Writer) error {
 		}
 		s := plan.Stats
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%v\t%d-%d\t%.2f\t\n", spec, len(p.Depots), s.Probes, plain.Stats.Probes, s.Duplicated, s.Optimal, s.Shortest, s.Longest, ms(took))
+	}
+	return nil
+}
+
+// depotHosts is depots with a host at each, where its walks begin and end. Where degrees are odd (fat-trees of an odd k/2)
+// every host is an end. At the switches themselves a depot may be paired instead, for as many links passed twice.
+func (r *coverRun) depotHosts(w io.Writer) error {
+	fmt.Fprintln(w, "topology\tdepots\twalks\ttwice\tat the switches: walks\ttwice\t")
+	for _, spec := range shown(r.o, 1, "fat-tree:10", "fat-tree:20", "fat-tree:30") {
+		g, err := topo.Parse(spec)
+		if err != nil {
+			return err
+		}
+		p := &cover.Problem{Graph: g, Depots: drawDepots(g, r.o.Seed)}
+		at, _, _, err := r.plan(p, solve.Options{})
+		if err != nil {
+			return err
+		}
+		b, q := g.Extend(), new(cover.Problem)
+		for _, v := range p.Depots {
+			h := b.AddNode("host-"+g.NodeName(v), topo.NoTier)
+			b.AddLink(topo.LinkEnd{Node: v}, topo.LinkEnd{Node: h})
+			q.Depots = append(q.Depots, h)
+		}
+		if q.Graph, err = b.Build(); err != nil {
+			return err
+		}
+		plan, _, _, err := r.plan(q, solve.Options{})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t\n", spec, len(p.Depots), plan.Stats.Probes, plan.Stats.Duplicated, at.Stats.Probes, at.Stats.Duplicated)
 	}
 	return nil
 }

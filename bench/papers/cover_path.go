@@ -87,6 +87,47 @@ func (r *coverRun) pathFabrics(w io.Writer) error {
 	return nil
 }
 
+// unitFabric has layers of which only the middle one has odd degrees, as section IV states of figure 15's fat-tree. It has as
+// many core switches as units. A unit is two aggregation switches, with links to all cores, and two edge switches.
+func unitFabric(units int) (*topo.Graph, error) {
+	b := topo.NewBuilder(fmt.Sprintf("%d units", units))
+	var core []int
+	join := func(x, y int) { b.AddLink(topo.LinkEnd{Node: x}, topo.LinkEnd{Node: y}) }
+	for k := range units {
+		core = append(core, b.AddNode(fmt.Sprintf("core-%d", k), topo.Core))
+	}
+	for k := range units {
+		var edge [2]int
+		for i := range edge {
+			edge[i] = b.AddNode(fmt.Sprintf("edge-%d-%d", k, i), topo.Edge)
+		}
+		for i := range 2 {
+			agg := b.AddNode(fmt.Sprintf("agg-%d-%d", k, i), topo.Aggregation)
+			for _, v := range append(core, edge[:]...) {
+				join(v, agg)
+			}
+		}
+	}
+	return b.Build()
+}
+
+// pathUnits: figure 16 for that fat-tree.
+func (r *coverRun) pathUnits(w io.Writer) error {
+	fmt.Fprintln(w, "units\tswitches\tDFS\tEuler\t")
+	for units := 2; units <= 14; units++ {
+		g, err := unitFabric(units)
+		if err != nil {
+			return err
+		}
+		d, e, err := r.counts(g)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t\n", units, g.NumNodes(), d.Stats.Probes, e.Stats.Probes)
+	}
+	return nil
+}
+
 func (r *coverRun) fabric(spec string) (dfs, euler int, err error) {
 	g, err := topo.Parse(spec)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -25,6 +24,27 @@ Roedunet SwitchL3 Chinanet Litnet Sanet Renater2010 Carnet Palmetto RoedunetFibr
 Cesnet201006 BeyondTheNetwork Tinet HiberniaGlobal Dfn Garr201201 Forthnet AsnetAm Internode Missouri Globenet Esnet Latnet
 Columbus Intellifiber Syringa Sinet Switch Uninett2010 Ulaknet RedBestel VtlWavenet2011 Interoute Deltacom Ion Pern`
 
+// rftNames are those of the networks.
+func rftNames() []string { return strings.Fields(rftNetworks) }
+
+// rftProblem is a network with attributes.
+type rftProblem struct {
+	name    string
+	problem *delivery.Problem
+}
+
+// rftProblems draws attributes for all networks.
+func rftProblems(topologies string, seed uint64) (list []rftProblem, err error) {
+	for _, name := range rftNames() {
+		g, err := load.Topology(filepath.Join(topologies, "graphs", name+".graph"))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, rftProblem{name, delivery.Generate(g, seed)})
+	}
+	return list, nil
+}
+
 // deliveryRow is the result of one method for all networks.
 type deliveryRow struct {
 	method         solve.Method
@@ -44,8 +64,10 @@ func runDelivery(ctx context.Context, w io.Writer, o Options) error {
 		fill  func(context.Context, io.Writer, Options) error
 	}{
 		{"RFT §V: points to servers, over 67 networks", deliveryTable},
+		{fmt.Sprintf("Delivery by the constraints as the text prints them: mean of %d draws of 67 networks", textDraws), deliveryText},
 		{"RFT §V, figure 2: more and more pairs that must be reliable, 10 instances a network", deliveryPairs},
 		{"RFT §III-C: sizes, random networks", deliverySizes},
+		{"Delivery over a dense network, the size of theorem 6", deliveryDense},
 		{fmt.Sprintf("A limit of every path, %d random networks of %d nodes", o.deliveryNetworks(), deliveryNodes), deliveryLimits},
 		{fmt.Sprintf("Replaced plans: %d random networks of 100 nodes, with other loads of one link of three", o.deliveryNetworks()), deliveryChurn},
 	} {
@@ -61,29 +83,20 @@ func deliveryTable(ctx context.Context, t io.Writer, o Options) error {
 		fmt.Fprintln(t, "left out: no directory with topologies is given")
 		return nil
 	}
-	problems := map[string]*delivery.Problem{}
-	names := strings.Fields(rftNetworks)
-	for _, name := range names {
-		path := filepath.Join(o.Topologies, "graphs", name+".graph")
-		if _, err := os.Stat(path); err != nil {
-			return err
-		}
-		g, err := load.Topology(path)
-		if err != nil {
-			return err
-		}
-		problems[name] = delivery.Generate(g, o.Seed)
+	networks, err := rftProblems(o.Topologies, o.Seed)
+	if err != nil {
+		return err
 	}
 	fmt.Fprintln(t, "method\tpoints served\tnetworks whole\tproven\tlinks\tservers\tmean ms\tworst ms\tat\t")
 	add := func(name string, method solve.Method, noLinks bool) error {
 		r := deliveryRow{method: method}
-		for _, network := range names {
-			if err := r.run(ctx, network, problems[network], noLinks, o); err != nil {
+		for _, x := range networks {
+			if err := r.run(ctx, x.name, x.problem, noLinks, o); err != nil {
 				return err
 			}
 		}
 		fmt.Fprintf(t, "%s\t%.1f %%\t%d\t%d\t%d\t%d\t%.2f\t%.2f\t%s\t\n", name, 100*float64(r.served)/float64(r.points), r.whole, r.proven,
-			r.links, r.servers, ms(r.sum)/float64(len(names)), ms(r.worst), r.where)
+			r.links, r.servers, ms(r.sum)/float64(len(networks)), ms(r.worst), r.where)
 		return nil
 	}
 	if err := add("ours", solve.Exact, false); err != nil {

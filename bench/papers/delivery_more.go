@@ -44,8 +44,17 @@ func drawnDelivery(nodes, links int, seed uint64) (*delivery.Problem, error) {
 // brute force (100 nodes, 300 links) and the 10,000 nodes of its §III-C. The two largest need time: without a second
 // for a plan they are left out.
 func deliverySizes(ctx context.Context, t io.Writer, o Options) error {
+	return deliverySized(ctx, t, o, shown(o, 2, [][2]int{{100, 300}, {500, 1000}, {5000, 10000}, {10000, 20000}, {50000, 100000}}...))
+}
+
+// deliveryDense plans for the network of theorem 6.
+func deliveryDense(ctx context.Context, t io.Writer, o Options) error {
+	return deliverySized(ctx, t, o, [][2]int{{10000, 500000}})
+}
+
+func deliverySized(ctx context.Context, t io.Writer, o Options, sizes [][2]int) error {
 	fmt.Fprintln(t, "nodes\tlinks\tmethod\tpoints served\tlinks added\tat least\tservers\tat least\tseconds\tµs a link\t")
-	for _, size := range shown(o, 2, [][2]int{{100, 300}, {500, 1000}, {5000, 10000}, {10000, 20000}, {50000, 100000}}...) {
+	for _, size := range sizes {
 		if size[0] > 5000 && o.limit() < time.Second {
 			continue
 		}

@@ -35,6 +35,7 @@ beside ours on the same input in the same run.
   8      the same, with the digest in a share of packets
   9      error of latency quantiles, by packets and by size of the sketch
   10     packets until a path is known, by its length; PPM and AMS2 for comparison
+  10links the same, where the decoder of the paper knows the links of the network
   11     three queries in 16 bits: alone, planned by hand, and planned by "plan queries"
   11hpcc the same figure's congestion control
   loops  false alarms of loop detection

@@ -38,6 +38,7 @@ var figures = []struct {
 	{"8", (*bench).hpccShares},
 	{"9", (*bench).latencyErrors},
 	{"10", (*bench).tracing},
+	{"10links", (*bench).mapTracing},
 	{"11", (*bench).mix},
 	{"11hpcc", (*bench).hpccAmongQueries},
 	{"loops", (*bench).loops},

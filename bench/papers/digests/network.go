@@ -110,3 +110,15 @@ func (n *network) links() [][2]int32 {
 	}
 	return links
 }
+
+// beside has, by two nodes, whether a link joins them.
+func (n *network) beside() [][]bool {
+	at := make([][]bool, n.graph.NumNodes())
+	for v := range at {
+		at[v] = make([]bool, len(at))
+	}
+	for _, l := range n.links() {
+		at[l[0]][l[1]], at[l[1]][l[0]] = true, true
+	}
+	return at
+}

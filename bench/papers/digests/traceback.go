@@ -3,6 +3,7 @@ package digests
 import (
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/hopscope/hopscope/decode/pint"
 )
@@ -22,6 +23,7 @@ type tracer interface {
 type pintTracer struct {
 	scheme     *pint.Scheme
 	candidates []uint32 // V; the switches of the path itself if empty
+	beside     [][]bool // by two switches: they are neighbours, which narrows the hops beside one; none if empty
 
 	path    []uint32
 	left    [][]uint32 // candidates by hop
@@ -116,7 +118,30 @@ func (t *pintTracer) narrow(f *folded) bool {
 	}
 	t.left[i] = keep
 	t.settle(i)
+	if t.beside != nil {
+		t.spread(i, i-1)
+		t.spread(i, i+1)
+	}
 	return true
+}
+
+// spread keeps the candidates of a hop that are neighbours of one of another hop's, and goes on from there.
+func (t *pintTracer) spread(from, to int) {
+	if to < 0 || to == len(t.left) {
+		return
+	}
+	keep := t.left[to][:0]
+	for _, v := range t.left[to] {
+		if slices.ContainsFunc(t.left[from], func(u uint32) bool { return t.beside[u][v] }) {
+			keep = append(keep, v)
+		}
+	}
+	if len(keep) == len(t.left[to]) {
+		return
+	}
+	t.left[to] = keep
+	t.settle(to)
+	t.spread(to, 2*to-from)
 }
 
 func (t *pintTracer) settle(i int) {

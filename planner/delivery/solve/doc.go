@@ -26,6 +26,7 @@
 //
 //   - Capacity is shared: at every link, switch and server the sum over all points is at most what is free. The
 //     paper's constraints, per point and path, allow overload.
+//   - [Printed] counts what those constraints allow, as the text counts networks.
 //   - --method paper is the paper's assignment with two errors repaired (a full server ended the loop; a server
 //     counted before it had a rate), and its heuristic for links.
 package solve

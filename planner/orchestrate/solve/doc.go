@@ -26,6 +26,6 @@
 //   - Paths have the fewest hops.
 //   - Freshness is the mean number of hops that items are carried before their report (section 5.2.5), at the last
 //     assigned interface. With both-sides a link counts twice.
-//   - Percentile, header and item size of the capacity κ are not in the text; the defaults are an Ethernet MTU, the
-//     header of INT-MD and items of 4 bytes. Redundancy and splitting are left open there.
+//   - The text has 90 % as an example of the percentile of the capacity κ, and neither header nor item size; the
+//     defaults are an Ethernet MTU, the header of INT-MD and items of 4 bytes. The text leaves redundancy and splitting to future work.
 package solve

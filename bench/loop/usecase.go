@@ -1,4 +1,4 @@
-package papers
+package loop
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/inference"
 	entries "github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/emu"
@@ -143,7 +144,7 @@ type useCaseFollower struct {
 }
 
 func (x *useCaseFollower) addProbes(agents []string, set int, seed uint64) error {
-	links, err := fantLinks(false)
+	links, _, err := probe.StackLimits(&intmd.Options{Versions: intmd.V21, Domains: []intmd.Domain{intmd.FANT}}, 0xffff, 1500)
 	if err != nil {
 		return err
 	}
@@ -309,11 +310,11 @@ func (x *useCaseFollower) observe(r *decode.Report, at time.Duration) {
 	}
 }
 
-// attentionUseCase prints an application's values about the moved flow, by cycle and measurement.
-func attentionUseCase(ctx context.Context, t io.Writer, o Options) error {
+// UseCase prints the values of FANT's use case: those of an application about the moved flow, by cycle and measurement.
+func UseCase(ctx context.Context, t io.Writer, seed uint64) error {
 	fmt.Fprintln(t, "measured by\tcycle\tprobes in detail\tmetadata, bytes\t7 to 1: Tx MB/s\tSR MB\tIPv4 MB\t15 to 7: Tx MB/s\tSR MB\tIPv4 MB\t7 to 15: Tx MB/s\tSR MB\tIPv4 MB\t")
 	for _, how := range []string{allDetailed, withAttention, passive} {
-		run, err := useCase(how, o.Seed)
+		run, err := useCase(how, seed)
 		if err != nil {
 			return err
 		}
