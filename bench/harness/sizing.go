@@ -35,6 +35,7 @@ type Sizing struct {
 	Rounds  int           // turns of the unit and the load, of each set-up
 	Turn    time.Duration // of the load
 	Only    []string      // names of set-ups, all if empty
+	Rate    float64       // reports or datagrams a second, in place of the set-up's; 0 leaves that
 }
 
 // setup is a collector and its load.
@@ -95,6 +96,11 @@ func (o *Sizing) Run(ctx context.Context, progress func(string)) (*SizingResult,
 	var all SizingResult
 	for i := range setups {
 		s := &setups[i]
+		if o.Rate > 0 {
+			with := *s
+			with.rate = o.Rate
+			s = &with
+		}
 		if len(o.Only) > 0 && !slices.Contains(o.Only, s.name) {
 			continue
 		}

@@ -42,6 +42,7 @@ of "hopscope docs sizing", which is measured in turns with the load; both are me
 	f.IntVar(&o.Rounds, "rounds", 16, "turns of unit and load; garbage is collected every two minutes, so that fewer show less memory")
 	f.DurationVar(&o.Turn, "turn", 10*time.Second, "time of the load in a turn")
 	f.StringSliceVar(&o.Only, "setups", nil, "only these (repeatable)")
+	f.Float64Var(&o.Rate, "rate", 0, "reports a second, or datagrams of records, in place of those of the set-ups")
 	out.flag(f)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := out.check(); err != nil {
@@ -49,6 +50,9 @@ of "hopscope docs sizing", which is measured in turns with the load; both are me
 		}
 		if o.Rounds < 1 || o.Turn < 100*time.Millisecond || o.Turn > time.Hour {
 			return cli.Usagef("--rounds %d is below 1, or --turn %v outside 100ms..1h", o.Rounds, o.Turn)
+		}
+		if !(o.Rate >= 0 && o.Rate <= 1e7) {
+			return cli.Usagef("--rate %v is outside 0..10000000", o.Rate)
 		}
 		names := harness.SetupNames()
 		for _, s := range o.Only {
