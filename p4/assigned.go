@@ -9,6 +9,11 @@ const (
 	AssignedDomain = 0x1470
 )
 
+// Assigns reports whether a program has the table of assignments.
+func Assigns(program string) bool {
+	return program == "into" || program == "rft" || program == "hopscope"
+}
+
 // AssignedTable is the table of into.p4 that intmd.p4 lacks. A key is a flow and the port by which its packets leave. The
 // action carry adds the values of the interface, extract also takes INT out and reports it. The first parameter of both is
 // the bitmap, followed by clone session and collector of the report.

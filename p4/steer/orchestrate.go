@@ -18,13 +18,16 @@ import (
 	"github.com/hopscope/hopscope/planner/orchestrate"
 )
 
-// intoProgram is the program of switches that carry out assignments.
-const intoProgram = "into"
+// intoProgram is the program of emulated switches that carry out assignments, and assigning are all that do.
+const (
+	intoProgram = "into"
+	assigning   = "into, rft or hopscope"
+)
 
-// OrchestrateConfig holds the settings of the assignment of flows to interfaces, which switches with the program into
-// carry out.
+// OrchestrateConfig holds the settings of the assignment of flows to interfaces, which switches with the program
+// into, rft or hopscope carry out.
 type OrchestrateConfig struct {
-	File        string        `yaml:"file" doc:"Plan of \"hopscope plan orchestrate --format json\" that switches with the program into carry out; written here with every. Empty carries out none."`
+	File        string        `yaml:"file" doc:"Plan of \"hopscope plan orchestrate --format json\" that switches with the program into, rft or hopscope carry out; written here with every. Empty carries out none."`
 	Every       time.Duration `yaml:"every" range:"0s..24h" doc:"Interval of plans for the flows that the collector lists. 0 keeps that of the file."`
 	Objective   string        `yaml:"objective" oneof:"concentrate|balance" doc:"Fewest flows, or smallest largest load of a flow."`
 	Redundancy  int           `yaml:"redundancy" range:"1..64" doc:"Flows that carry each interface, all different."`
@@ -181,7 +184,7 @@ func (c *OrchestrateConfig) Entries(p *orchestrate.Plan, links *Links, serves ma
 	for _, t := range p.Tables {
 		node, port, err := links.egressOf(t.Interface)
 		if err == nil && !serves[node] {
-			err = fmt.Errorf("interface %q: %s is no switch of the settings with the program %s", t.Interface, node, intoProgram)
+			err = fmt.Errorf("interface %q: %s is no switch of the settings with the program %s", t.Interface, node, assigning)
 		}
 		if err != nil {
 			bad.Add("%w", err)

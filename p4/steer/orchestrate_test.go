@@ -351,7 +351,10 @@ func TestAssignmentOfOtherSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, every := range []time.Duration{0, time.Minute} {
+	for i, every := range []time.Duration{0, time.Minute, 0, time.Minute} {
+		if f.Switches[0].Program = intoProgram; i > 1 {
+			f.Switches[0].Program = "hopscope"
+		}
 		f.Orchestrate.Every = every
 		x := &Network{Control: &control.Network{}, Config: &Config{Links: l}}
 		switch err := x.readOrchestrator(&f); {

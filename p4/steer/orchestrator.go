@@ -190,7 +190,7 @@ func (o *orchestrator) next(ctx context.Context, page *Page) (*orchestrate.Plan,
 	}
 	o.compare(p, reported, outside)
 	if len(p.Flows) == 0 {
-		return nil, fmt.Errorf("%s lists no flow with the interfaces that it passes, on switches with the program %s", page.URL, intoProgram)
+		return nil, fmt.Errorf("%s lists no flow with the interfaces that it passes, on switches with the program %s", page.URL, assigning)
 	}
 	began := time.Now()
 	options := solve.Options{Partial: true, Stop: func() bool { return ctx.Err() != nil || time.Since(began) > searchTime }}
@@ -351,12 +351,12 @@ func (x *Network) readOrchestrator(cfg *Files) error {
 	}
 	o := &orchestrator{cfg: cfg.Orchestrate, links: x.Config.Links, serves: map[string]bool{}}
 	for i := range cfg.Switches {
-		if s := &cfg.Switches[i]; s.Program == intoProgram || s.Program == rftProgram {
+		if s := &cfg.Switches[i]; p4.Assigns(s.Program) {
 			o.serves[s.Name] = true
 		}
 	}
 	if len(o.serves) == 0 {
-		return fmt.Errorf("orchestrate.file: no switch of the settings has the program %s", intoProgram)
+		return fmt.Errorf("orchestrate.file: no switch of the settings has the program %s", assigning)
 	}
 	x.orchestrator = o
 	p, err := o.cfg.readAssignment()
