@@ -98,7 +98,8 @@ func (d *Digests) system() (s System) {
 	return s
 }
 
-// ServeSystems answers what the systems decided, what is installed, and what it brought.
+// ServeSystems answers what the systems decided, what is installed, and what it brought. It is of the present, also on a page
+// that shows the past.
 func (d *Desk) ServeSystems(w http.ResponseWriter, r *http.Request) {
 	var digests *Digests
 	if d.Digests != nil {

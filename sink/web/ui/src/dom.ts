@@ -149,8 +149,8 @@ export class Pager {
   private total = 0;
 
   constructor(parent: HTMLElement, readonly limit: number, what: string, private readonly changed: () => void) {
-    this.back = el("button", { type: "button", class: "button small", "aria-label": `Previous ${what}`, click: () => this.go(-1) }, "‹ Back");
-    this.next = el("button", { type: "button", class: "button small", "aria-label": `Next ${what}`, click: () => this.go(1) }, "More ›");
+    this.back = el("button", { type: "button", class: "button small", "aria-label": `‹ Back, in ${what}`, click: () => this.go(-1) }, "‹ Back");
+    this.next = el("button", { type: "button", class: "button small", "aria-label": `More ›, of ${what}`, click: () => this.go(1) }, "More ›");
     parent.append(this.text, this.back, this.next);
   }
 

@@ -142,10 +142,10 @@ async function loadPast(): Promise<void> {
   foot(s);
   if (!s.history.kept) return range.refused(s.history.why ?? "no history");
   const query = range.query, before = range.compares ? range.before : null;
-  let about: Awaited<ReturnType<typeof network.loadPast>>, f: FindingList, l: Ledger, h: HopList, w: FlowList, x: ExporterList, i: InterfaceList, b: ProbedList;
+  let about: Awaited<ReturnType<typeof network.loadPast>>, f: FindingList, l: Ledger, h: HopList, w: FlowList, x: ExporterList, i: InterfaceList, b: ProbedList, y: SystemList;
   try {
-    [about, f, l, h, w, x, i, b] = await Promise.all([network.loadPast(query), ask<FindingList>("findings", query), ask<Ledger>("ledger", query), ask<HopList>("hops", { ...hops.query, ...query }), ask<FlowList>("flows", { ...flows.query, ...query }),
-      ask<ExporterList>("exporters", { ...exporters.query, ...query }), ask<InterfaceList>("interfaces", { ...interfaces.query, ...query }), ask<ProbedList>("probed", { ...probed.query, ...query })]);
+    [about, f, l, h, w, x, i, b, y] = await Promise.all([network.loadPast(query), ask<FindingList>("findings", query), ask<Ledger>("ledger", query), ask<HopList>("hops", { ...hops.query, ...query }), ask<FlowList>("flows", { ...flows.query, ...query }),
+      ask<ExporterList>("exporters", { ...exporters.query, ...query }), ask<InterfaceList>("interfaces", { ...interfaces.query, ...query }), ask<ProbedList>("probed", { ...probed.query, ...query }), ask<SystemList>("systems")]);
   } catch (e) {
     if (e instanceof NotFound) return range.refused("This range cannot be shown: it is empty, or too long.");
     throw e;
@@ -161,6 +161,7 @@ async function loadPast(): Promise<void> {
   exporters.set(x, s.window_ms, now());
   interfaces.set(i, s.window_ms, now(), s.fleet !== undefined);
   probed.set(b, s.window_ms, now());
+  systems.set(y);
   mark();
   if (hop.node === "") chooseFirst();
   select();

@@ -79,7 +79,7 @@ export class MapView {
     byId("map-controls").append(this.metricGroup);
     byId("map-layers").append(this.layerGroup, this.flowSelect);
     byId("map-zoom").append(
-      ...([["+", "Zoom in", () => this.canvas.zoom(1.6)], ["−", "Zoom out", () => this.canvas.zoom(1 / 1.6)], ["Fit", "Show all", () => this.canvas.fit()]] as const)
+      ...([["+", "Zoom in", () => this.canvas.zoom(1.6)], ["−", "Zoom out", () => this.canvas.zoom(1 / 1.6)], ["Fit", "Fit all in", () => this.canvas.fit()]] as const)
         .map(([text, title, run]) => el("button", { type: "button", class: "button small", title, "aria-label": title, click: run }, text)));
     this.drawLayers();
     new IntersectionObserver((list) => {
