@@ -402,12 +402,13 @@ func (x *Network) Assignment() *Assignment {
 	return a
 }
 
-// Status implements [loop.Options.Orchestration]. It is nil if nothing is to be assigned.
+// Status implements [loop.Options.Orchestration]. It is nil if nothing is to be assigned, or no network is known yet.
 func (a *Assignment) Status(inForce *control.Network) *loop.Orchestration {
-	if o := a.now.Load().orchestrator; o != nil {
-		return o.describe(inForce)
+	x := a.now.Load()
+	if x == nil || x.orchestrator == nil {
+		return nil
 	}
-	return nil
+	return x.orchestrator.describe(inForce)
 }
 
 // Delivery implements [loop.Options.Delivery]. It is nil if no reports are to be delivered.
