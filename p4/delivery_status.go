@@ -92,30 +92,32 @@ func (s *DeliveryStatus) Describe(c *DeliveryConfig, plan *delivery.Plan) {
 	}
 }
 
-// Count takes over the counters of switches: cells of what they sent and refused, by switch.
-func (s *DeliveryStatus) Count(plan *delivery.Plan, sent, refused map[string][]int64) {
-	s.Refused = 0
-	for _, cells := range refused {
-		for _, n := range cells {
-			s.Refused += uint64(max(n, 0))
+// Counts are the counters of a switch, as they were read last: reports by the cell of their path.
+type Counts struct{ Sent, Refused, Withheld map[int64]int64 }
+
+// Count takes over the counters of switches. Those of a switch that does not answer stay.
+func (s *DeliveryStatus) Count(plan *delivery.Plan, of map[string]*Counts) {
+	sum := func(c *Counts) (n uint64) {
+		for _, cells := range []map[int64]int64{c.Refused, c.Withheld} {
+			for _, x := range cells {
+				n += uint64(max(x, 0))
+			}
 		}
+		return n
+	}
+	s.Refused = 0
+	for _, c := range of {
+		s.Refused += sum(c)
 	}
 	for i := range s.Paths {
-		x := &s.Paths[i]
-		tag := plan.Assignment[i].Tag
-		if c := sent[x.Point]; tag < len(c) {
-			x.Sent = uint64(c[tag])
-		}
-		if c := refused[x.Point]; tag < len(c) {
-			x.Refused = uint64(c[tag])
+		x, tag := &s.Paths[i], int64(plan.Assignment[i].Tag)
+		if c := of[x.Point]; c != nil {
+			x.Sent, x.Refused = uint64(max(c.Sent[tag], 0)), uint64(max(c.Refused[tag], 0))
 		}
 	}
 	for i := range s.Points {
-		x := &s.Points[i]
-		if x.Refused = 0; refused[x.Point] != nil {
-			for _, n := range refused[x.Point] {
-				x.Refused += uint64(max(n, 0))
-			}
+		if c := of[s.Points[i].Point]; c != nil {
+			s.Points[i].Refused = sum(c)
 		}
 	}
 }

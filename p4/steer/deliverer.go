@@ -29,8 +29,9 @@ type deliverer struct {
 	plan   *delivery.Plan // that is carried out; nil for none
 	have   *p4.Delivered  // of the present step
 	steps  []*p4.Delivered
-	unkept bool           // the file does not have the plan, which may wait for approval
-	missed map[string]int // by server: intervals in a row without an answer of its page
+	unkept bool                  // the file does not have the plan, which may wait for approval
+	missed map[string]int        // by server: intervals in a row without an answer of its page
+	counts map[string]*p4.Counts // by switch
 	logged string
 
 	mu       sync.Mutex
@@ -189,28 +190,40 @@ func (o *deliverer) solve(ctx context.Context, m *delivery.Measured) (*delivery.
 	return plan, nil
 }
 
-// readCounters reads what switches have sent and refused. What cannot be read stays.
+// countTime bounds the time that switches have to answer with their counters.
+const countTime = 5 * time.Second
+
+// readCounters reads what switches have sent and refused, at all of them at once. What cannot be read stays.
 func (o *deliverer) readCounters(ctx context.Context, switches *Switches) {
-	sent, refused := map[string][]int64{}, map[string][]int64{}
+	ctx, cancel := context.WithTimeout(ctx, countTime)
+	defer cancel()
+	var all sync.WaitGroup
 	for sw := range o.switches {
 		c := switches.served[sw]
 		if c == nil || c.client == nil {
 			continue
 		}
-		for _, name := range []string{p4.SentName, p4.RefusedName, p4.WithheldName} {
-			cells, _ := c.client.Counters(ctx, name)
-			for _, x := range cells {
-				if name == p4.SentName {
-					sent[sw] = append(sent[sw], x.Packets)
-				} else { // those withheld come behind the paths
-					refused[sw] = append(refused[sw], x.Packets)
+		if o.counts[sw] == nil {
+			o.counts[sw] = &p4.Counts{}
+		}
+		n := o.counts[sw]
+		all.Go(func() {
+			for name, into := range map[string]*map[int64]int64{p4.SentName: &n.Sent, p4.RefusedName: &n.Refused, p4.WithheldName: &n.Withheld} {
+				cells, err := c.client.Counters(ctx, name)
+				if err != nil {
+					continue
+				}
+				*into = make(map[int64]int64, len(cells))
+				for _, x := range cells {
+					(*into)[x.Index] = x.Packets
 				}
 			}
-		}
+		})
 	}
+	all.Wait()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.plan != nil {
-		o.status.Count(o.plan, sent, refused)
+		o.status.Count(o.plan, o.counts)
 	}
 }
