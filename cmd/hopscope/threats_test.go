@@ -33,6 +33,7 @@ var threatTests = map[string]map[string]string{
 		"answers of agents and switches": "p4/loop: TestLoopChecksPlans TestInstallers TestInstallersOfBrokenSwitch; planner/control: TestEpochsDoNotWrap",
 		"findings, as the collector":     "",
 		"flows, as the collector":        "p4/steer: TestAssignmentEntries TestAssignmentWaits FuzzAssignment",
+		"rates of points, as a server":   "planner/delivery: TestMeasured; p4: TestDeliveredRefuses",
 		"a changed journal":              "p4/loop: TestJournal",
 	},
 	"Probe agents": {
