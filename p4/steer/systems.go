@@ -10,58 +10,38 @@ import (
 	"github.com/hopscope/hopscope/planner/control"
 )
 
-// System is a planning system that a control carries out: what it decided, what devices hold of it, and what it brought,
-// in sentences without a full stop.
-type System struct {
-	System string // probes, into or fant
-	State  string // in-force, changing, waiting, planned, failed or off
-	Why    string // of the state
-
-	Decided, Installed, Brought []string
-}
-
-// The states of a system.
-const (
-	systemInForce  = "in-force"
-	systemChanging = "changing"
-	systemWaiting  = "waiting"
-	systemPlanned  = "planned"
-	systemFailed   = "failed"
-	systemOff      = "off"
-)
-
 // Systems describes the systems of a control by its status.
-func Systems(s *loop.Status) []System {
+func Systems(s *loop.Status) []loop.System {
 	if s.Standby != nil {
 		why := "this control stands by: " + names.Printable(s.Standby.Why)
-		return []System{{System: "probes", State: systemOff, Why: why}, {System: "fant", State: systemOff, Why: why}, {System: "into", State: systemOff, Why: why}}
+		return []loop.System{{System: "probes", State: loop.SystemOff, Why: why}, {System: "fant", State: loop.SystemOff, Why: why}, {System: "into", State: loop.SystemOff, Why: why}, {System: "rft", State: loop.SystemOff, Why: why}}
 	}
-	return []System{probesOf(s), fantOf(s), intoOf(s)}
+	return []loop.System{probesOf(s), fantOf(s), intoOf(s), rftOf(s)}
 }
 
 // stateOfPlan is the state of the plan of probes, and why.
 func stateOfPlan(s *loop.Status) (state, why string) {
 	switch {
 	case s.Phase == control.NoNetwork:
-		return systemOff, "the plan of the control has no probes"
+		return loop.SystemOff, "the plan of the control has no probes"
 	case s.Phase == control.Deposed:
-		return systemFailed, "another controller is in charge: " + names.Printable(s.Why)
+		return loop.SystemFailed, "another controller is in charge: " + names.Printable(s.Why)
 	case s.Pending != nil:
-		return systemWaiting, fmt.Sprintf("the plan of epoch %d waits for approval", s.Pending.Epoch)
+		return loop.SystemWaiting, fmt.Sprintf("the plan of epoch %d waits for approval", s.Pending.Epoch)
 	case s.DryRun:
-		return systemPlanned, "dry run: plans are made and not installed"
+		return loop.SystemPlanned, "dry run: plans are made and not installed"
 	case s.Why != "":
-		return systemFailed, names.Printable(s.Why)
+		return loop.SystemFailed, names.Printable(s.Why)
 	case s.Epoch == 0 || s.Epoch != s.InForce:
-		return systemChanging, string(s.Phase)
+		return loop.SystemChanging, string(s.Phase)
 	}
-	return systemInForce, ""
+	return loop.SystemInForce, ""
 }
 
 // probesOf describes the plan of probes.
-func probesOf(s *loop.Status) System {
-	x := System{System: "probes"}
-	if x.State, x.Why = stateOfPlan(s); x.State == systemOff {
+func probesOf(s *loop.Status) loop.System {
+	x := loop.System{System: "probes"}
+	if x.State, x.Why = stateOfPlan(s); x.State == loop.SystemOff {
 		return x
 	}
 	x.Decided = append(x.Decided, fmt.Sprintf("%d probes that cross %d directions of links, %.0f hops in a round", s.Probes, s.Covered, s.Stats.Hops))
@@ -81,9 +61,9 @@ func probesOf(s *loop.Status) System {
 }
 
 // fantOf describes the detail on suspicious links.
-func fantOf(s *loop.Status) System {
-	x := System{System: "fant"}
-	if x.State, x.Why = stateOfPlan(s); x.State == systemOff {
+func fantOf(s *loop.Status) loop.System {
+	x := loop.System{System: "fant"}
+	if x.State, x.Why = stateOfPlan(s); x.State == loop.SystemOff {
 		return x
 	}
 	detail := 0
@@ -109,28 +89,15 @@ func fantOf(s *loop.Status) System {
 }
 
 // intoOf describes the assignment of flows to interfaces.
-func intoOf(s *loop.Status) System {
-	x := System{System: "into"}
+func intoOf(s *loop.Status) loop.System {
+	x := loop.System{System: "into", State: loop.SystemOff}
 	o := s.Orchestration
 	if o == nil {
-		x.State = systemOff
 		return x
 	}
-	switch x.Why = names.Printable(o.Why); {
-	case o.InForce:
-		x.State = systemInForce
-	case o.Assigned == 0 && o.Why != "":
-		x.State = systemFailed
+	x.State, x.Why = s.StateOfEntries(o.InForce, o.Assigned > 0, names.Printable(o.Why))
+	if o.Assigned == 0 {
 		return x
-	case o.Assigned == 0:
-		x.State, x.Why = systemChanging, "no plan is made yet"
-		return x
-	case s.Pending != nil:
-		x.State, x.Why = systemWaiting, "the plan waits for approval"
-	case s.DryRun:
-		x.State, x.Why = systemPlanned, "dry run: plans are made and not installed"
-	default:
-		x.State = systemChanging
 	}
 	x.Decided = append(x.Decided, fmt.Sprintf("%d of %d interfaces on %d of %d flows; objective %g, and no plan is below %g", o.Assigned, o.Interfaces, o.FlowsUsed, o.Flows, o.Objective, o.LowerBound),
 		fmt.Sprintf("at most %d items of 4 bytes on a packet; items are carried over %.2g hops on average, at most %d", o.LoadMax, o.Freshness, o.FreshnessMax))
@@ -151,5 +118,32 @@ func intoOf(s *loop.Status) System {
 	if len(o.Silent) > 0 {
 		x.Brought = append(x.Brought, "not reported: "+names.Printable(strings.Join(o.Silent, ", ")))
 	}
+	return x
+}
+
+// rftOf describes the delivery of reports.
+func rftOf(s *loop.Status) loop.System {
+	x := loop.System{System: "rft", State: loop.SystemOff}
+	d := s.Delivery
+	if d == nil {
+		return x
+	}
+	made := len(d.Paths) > 0 || d.Plans > 0
+	x.State, x.Why = s.StateOfEntries(d.InForce, made, names.Printable(d.Why))
+	if !made {
+		return x
+	}
+	paths, received := map[string]bool{}, 0.
+	for _, y := range d.Paths {
+		paths[y.Point] = true
+	}
+	x.Decided = append(x.Decided, fmt.Sprintf("%d of %d points over %d paths to %g of %d servers, and no plan is below %g", len(paths), len(d.Points), len(d.Paths), d.Objective, len(d.Servers), d.LowerBound))
+	x.Installed = append(x.Installed, fmt.Sprintf("%d entries; %d steps to go; %s plans since the start, %d points changed last", d.Entries, d.Left, inference.Count(d.Plans), d.Changed))
+	for _, y := range d.Servers {
+		if received += y.Received; !y.Up {
+			x.Installed = append(x.Installed, names.Printable(fmt.Sprintf("server %s is down: %s", y.Server, y.Why)))
+		}
+	}
+	x.Brought = append(x.Brought, fmt.Sprintf("servers receive %.3g Mbit/s of reports; switches refused %s reports", 1000*received, inference.Count(d.Refused)))
 	return x
 }

@@ -47,7 +47,7 @@ var systems = []System{
 	{System: "into", Title: "INTO: telemetry of interfaces on flows", Docs: "plan-orchestrate#carried-out", SwitchOn: "set orchestrate.file and orchestrate.every of hopscope control, whose switches run the program into, and web.control of the page"},
 	{System: "pint", Title: "PINT: query plans", Docs: "pint#plans", SwitchOn: "plan with hopscope plan queries, and set pint.plans of the collector"},
 	{System: "fant", Title: "FANT: detail for suspicious links", Docs: "loop#suspicion", SwitchOn: "run hopscope control with collector.url, from whose findings it knows suspicious links, and set web.control of the page"},
-	{System: "rft", Title: "RFT: delivery of reports", Docs: "plan-delivery", SwitchOn: "plan with hopscope plan delivery, which writes the rules of every switch; hopscope control does not carry them out"},
+	{System: "rft", Title: "RFT: delivery of reports", Docs: "plan-delivery#carried-out", SwitchOn: "plan with hopscope plan delivery, set delivery.file of hopscope control, whose switches run the program rft, and web.control of the page"},
 }
 
 // Digests are the query plans of a collector, and what became of digests since its start.
