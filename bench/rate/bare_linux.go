@@ -46,6 +46,8 @@ type mmsghdr struct {
 const (
 	bareBatch = 64
 	bareNap   = time.Millisecond
+
+	bareRelease = 2 * time.Second // the kernel releases the queue of a closed socket later
 )
 
 // bareSocket receives by recvmmsg.
@@ -239,7 +241,12 @@ func bareXDP(ctx context.Context, o receiverOptions, count *atomic.Uint64, liste
 	produced, consumed := (*uint32)(unsafe.Pointer(&rx[at.Rx.Producer])), (*uint32)(unsafe.Pointer(&rx[at.Rx.Consumer]))
 	filled := (*uint32)(unsafe.Pointer(&fill[at.Fr.Producer]))
 	atomic.StoreUint32(filled, chunks)
-	if err := unix.Bind(fd, &unix.SockaddrXDP{Flags: unix.XDP_COPY, Ifindex: uint32(lo.Index)}); err != nil {
+	address := &unix.SockaddrXDP{Flags: unix.XDP_COPY, Ifindex: uint32(lo.Index)}
+	err = unix.Bind(fd, address)
+	for deadline := time.Now().Add(bareRelease); err == unix.EBUSY && time.Now().Before(deadline); err = unix.Bind(fd, address) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err != nil {
 		return err
 	}
 	program, rings, err := bareSteering(fd, to.Port())

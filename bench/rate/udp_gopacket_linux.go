@@ -54,6 +54,14 @@ func runGopacketRing(ctx context.Context, o receiverOptions, count *atomic.Uint6
 	if err := ring.SetBPF(filter); err != nil {
 		return err
 	}
+	for timeouts := 0; timeouts < 3 && ctx.Err() == nil; { // frames of others are in the ring from before its filter
+		switch _, _, err := ring.ZeroCopyReadPacketData(); {
+		case errors.Is(err, afpacket.ErrTimeout):
+			timeouts++
+		case err != nil && !errors.Is(err, unix.EINTR):
+			return err
+		}
+	}
 	listening(to)
 	for ctx.Err() == nil {
 		switch _, _, err := ring.ZeroCopyReadPacketData(); {
