@@ -38,6 +38,7 @@ type PointStatus struct {
 	Rate       float64 `json:"rate_gbps"`            // that the plan reserves
 	Offered    float64 `json:"offered_gbps"`         // received and lost, at all servers
 	Constraint string  `json:"constraint,omitempty"` // why it is not served
+	Held       string  `json:"held,omitempty"`       // why it keeps its rate, although another one is measured, or none
 	Refused    uint64  `json:"refused"`              // reports beyond the assigned rate, or without a path
 }
 
@@ -58,9 +59,9 @@ func (s *DeliveryStatus) Describe(c *DeliveryConfig, plan *delivery.Plan) {
 	for _, x := range s.Paths {
 		was[x.Path] = x
 	}
-	offered, refused := map[string]float64{}, map[string]uint64{}
+	before := map[string]PointStatus{}
 	for _, x := range s.Points {
-		offered[x.Point], refused[x.Point] = x.Offered, x.Refused
+		before[x.Point] = x
 	}
 	s.Points, s.Paths, s.Objective = nil, nil, 0
 	reserved, rates, why := map[string]float64{}, map[string]float64{}, map[string]string{}
@@ -76,7 +77,7 @@ func (s *DeliveryStatus) Describe(c *DeliveryConfig, plan *delivery.Plan) {
 		}
 	}
 	for _, p := range c.Points {
-		s.Points = append(s.Points, PointStatus{Point: p.Name, Rate: reserved[p.Name], Offered: offered[p.Name], Constraint: why[p.Name], Refused: refused[p.Name]})
+		s.Points = append(s.Points, PointStatus{Point: p.Name, Rate: reserved[p.Name], Offered: before[p.Name].Offered, Constraint: why[p.Name], Held: before[p.Name].Held, Refused: before[p.Name].Refused})
 	}
 	if s.Servers == nil {
 		for _, x := range c.Servers {
@@ -133,5 +134,12 @@ func (s *DeliveryStatus) Measure(c *DeliveryConfig, plan *delivery.Plan, receive
 		if x := &s.Points[i]; known {
 			x.Offered = rates[x.Point]
 		}
+	}
+}
+
+// Hold takes over why points keep their rates.
+func (s *DeliveryStatus) Hold(why map[string]string) {
+	for i := range s.Points {
+		s.Points[i].Held = why[s.Points[i].Point]
 	}
 }

@@ -31,6 +31,7 @@ type deliverer struct {
 	steps  []*p4.Delivered
 	unkept bool                  // the file does not have the plan, which may wait for approval
 	missed map[string]int        // by server: intervals in a row without an answer of its page
+	lost   time.Time             // when a server with reports did not answer last, or the start
 	counts map[string]*p4.Counts // by switch
 	logged string
 
@@ -70,19 +71,20 @@ func (o *deliverer) fail(err error, log *slog.Logger) {
 	}
 }
 
-// measure asks the pages of servers for the rates of points, and whether they are up. Rates stay while a server does not
-// answer to which reports go.
+// measure asks the pages of servers for the rates of points, and whether they are up. Rates do not fall while a server does
+// not answer to which reports go, nor until the windows of the others have begun after that.
 func (o *deliverer) measure(ctx context.Context, open func(url string) *Page) (*delivery.Measured, error) {
 	m := &delivery.Measured{Margin: o.cfg.Margin, Down: map[string]bool{}, Rates: map[string]float64{}}
 	on := o.plan.Selected()
 	received, why := map[string]float64{}, map[string]string{}
-	lost, pages := false, 0
+	lost, pages, span := false, 0, time.Duration(0)
 	for _, s := range o.cfg.Servers {
 		if s.Page == "" {
 			continue
 		}
 		pages++
-		err := o.measureServer(ctx, open(s.Page), m.Rates, func(rate float64) { received[s.Name] += rate })
+		of, err := o.measureServer(ctx, open(s.Page), m.Rates, func(rate float64) { received[s.Name] += rate })
+		span = max(span, of)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -100,28 +102,30 @@ func (o *deliverer) measure(ctx context.Context, open func(url string) *Page) (*
 	case len(why) == pages && pages > 0:
 		return nil, fmt.Errorf("no page of a server answers: %s", slices.Sorted(maps.Values(why))[0])
 	case lost:
-		m.Rates = o.plan.Reserved()
-		for p, r := range m.Rates {
-			m.Rates[p] = r / o.cfg.Margin
-		}
+		o.lost, m.Rates = time.Now(), map[string]float64{}
+		m.HoldUnknown(o.plan, "a server of its reports does not answer")
+	case time.Since(o.lost) < span:
+		m.HoldUnknown(o.plan, "windows of servers are older than the last loss of one, or than the control")
+	default:
+		m.HoldUnknown(o.plan, "")
 	}
 	return m, nil
 }
 
 // measureServer adds the rates of points at a server: reports that arrived, and that are missing. A server
-// that is off has seen none.
-func (o *deliverer) measureServer(ctx context.Context, page *Page, rates map[string]float64, received func(rate float64)) error {
+// that is off has seen none. The result is the time of the windows that it has.
+func (o *deliverer) measureServer(ctx context.Context, page *Page, rates map[string]float64, received func(rate float64)) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	m, err := OpenMeasured(ctx, page.URL, page.Get)
 	if errors.Is(err, errNoWindow) {
-		return nil
+		return 0, nil
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	gbps := float64(o.cfg.ReportBytes) * 8 / 1e9 / m.span.Seconds()
-	return List(ctx, m, "/api/exporters", "exporters", func(e struct {
+	return m.span, List(ctx, m, "/api/exporters", "exporters", func(e struct {
 		Node    string
 		Reports float64 `json:"recent_reports"`
 		Lost    float64 `json:"recent_lost"`
@@ -150,14 +154,10 @@ func (o *deliverer) next(ctx context.Context, open func(url string) *Page, suspe
 			}
 		}
 	}
-	plan, err := o.solve(ctx, m)
-	if len(avoid) > 0 && err == nil {
+	if len(avoid) > 0 {
 		m.Avoid = func(a, b delivery.End) bool { return avoid[a] || avoid[b] }
-		around, aerr := o.solve(ctx, m)
-		if aerr == nil && around.Stats.LeftOut <= plan.Stats.LeftOut { // else a suspicious path is better than none
-			plan = around
-		}
 	}
+	plan, err := solve.Measured(ctx, o.problem, m, o.plan, searchTime)
 	if err != nil {
 		return nil, err
 	}
@@ -166,26 +166,11 @@ func (o *deliverer) next(ctx context.Context, open func(url string) *Page, suspe
 	s := &o.status
 	s.Why, o.logged = "", ""
 	s.LowerBound = plan.Stats.LowerBound
+	s.Hold(m.Held)
 	if o.plan != nil && o.plan.SameWays(plan) {
 		o.plan.Unserved = plan.Unserved
 		o.status.Describe(&o.cfg, o.plan)
 		return nil, nil
-	}
-	return plan, nil
-}
-
-func (o *deliverer) solve(ctx context.Context, m *delivery.Measured) (*delivery.Plan, error) {
-	p, err := m.Apply(o.problem, o.plan)
-	if err != nil {
-		return nil, err
-	}
-	began := time.Now()
-	plan, err := solve.Plan(p, solve.Options{NoLinks: true, Partial: true, Previous: o.plan, Churn: -1, Stop: func() bool { return ctx.Err() != nil || time.Since(began) > searchTime }})
-	if err != nil {
-		return nil, err
-	}
-	if err := delivery.Check(p, plan); err != nil {
-		return nil, fmt.Errorf("the plan of delivery fails its check: %w", err)
 	}
 	return plan, nil
 }

@@ -39,8 +39,11 @@ func OpenMeasured(ctx context.Context, url string, get func(ctx context.Context,
 	if err := m.Get(ctx, "/api/hops?limit=1", &hops); err != nil {
 		return nil, err
 	}
+	if longest := int64(24 * time.Hour / time.Millisecond); status.WindowMS > longest {
+		return nil, fmt.Errorf("%s: windows of %d ms are none of a collector", m.url, status.WindowMS)
+	}
 	m.window = time.Duration(status.WindowMS) * time.Millisecond
-	m.span = time.Duration(min(hops.RecentWindows, status.Windows)*status.WindowMS) * time.Millisecond
+	m.span = time.Duration(min(hops.RecentWindows, status.Windows, mostRecent)) * m.window
 	if m.span <= 0 {
 		return nil, fmt.Errorf("%s %w: ask again when it has collected for a while", m.url, errNoWindow)
 	}
@@ -50,6 +53,9 @@ func OpenMeasured(ctx context.Context, url string, get func(ctx context.Context,
 	}
 	return m, nil
 }
+
+// mostRecent bounds the number of recent windows that an answer can state.
+const mostRecent = 1000
 
 // errNoWindow is the error of a collector that no report has come to.
 var errNoWindow = errors.New("has seen no window yet")

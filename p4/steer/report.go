@@ -196,6 +196,9 @@ func writeDelivery(w io.Writer, d *p4.DeliveryStatus) {
 		if x.Constraint != "" {
 			fmt.Fprintf(w, "\tpoint %s is not served: %s\n", names.Printable(x.Point), names.Printable(x.Constraint))
 		}
+		if x.Held != "" {
+			fmt.Fprintf(w, "\tpoint %s keeps its rate: %s\n", names.Printable(x.Point), names.Printable(x.Held))
+		}
 	}
 	for _, x := range d.Paths {
 		fmt.Fprintf(w, "\tpath %s: %.3g Mbit/s; %d reports sent, %d refused\n", names.Printable(strings.Join(x.Nodes, " ")), 1000*x.Rate, x.Sent, x.Refused)

@@ -1,0 +1,76 @@
+package steer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/p4"
+	"github.com/hopscope/hopscope/planner/delivery"
+)
+
+// TestDelivererMeasures takes rates from pages of servers. They do not fall while a server with reports does not answer, nor
+// while the windows of others began before; a point without any report keeps its rate, as one behind answers that no
+// collector gives.
+func TestDelivererMeasures(t *testing.T) {
+	links := orchestrateLinks(t)
+	point := links.graph.NodeName(0)
+	status, exporters := `{"window_ms":1000,"windows":50}`, map[string]string{"a": `{"node":"1","recent_reports":120}`, "b": ""}
+	open := func(url string) *Page {
+		return &Page{URL: url, Get: func(_ context.Context, path string, into any) error {
+			list, up := exporters[url]
+			text := `{}`
+			switch {
+			case !up:
+				return errors.New("refused")
+			case path == "/api/status":
+				text = status
+			case strings.HasPrefix(path, "/api/hops"):
+				text = `{"recent_windows":12}`
+			case strings.HasPrefix(path, "/api/exporters"):
+				text = `{"total":1,"exporters":[` + list + `]}`
+			}
+			return json.Unmarshal([]byte(text), into)
+		}}
+	}
+	now := time.Now()
+	o := &deliverer{links: links, missed: map[string]int{}, plan: &delivery.Plan{Assignment: []delivery.Assignment{{ID: point + "/1", Point: point, Server: "a", Rate: 125}}},
+		cfg: p4.DeliveryConfig{Margin: 1.25, ReportBytes: 125_000_000, Servers: []p4.DeliveryHost{{Name: "a", Page: "a"}, {Name: "b", Page: "b"}}, Points: []p4.DeliveryPoint{{Name: point}}}}
+	check := func(what string, rate float64, held string, down bool) {
+		t.Helper()
+		m, err := o.measure(t.Context(), open)
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if m.Rates[point] != rate || !strings.Contains(m.Held[point], held) || held == "" && len(m.Held) > 0 || m.Down["a"] != down {
+			t.Errorf("%s: %+v", what, m)
+		}
+	}
+	check("all answer", 10, "", false) // 120 reports of 1 Gbit in 12 s
+	exporters["a"] = `{"node":"1","recent_reports":0}`
+	check("silence", 100, "no server has a report", false)
+	exporters["a"] = `{"node":"1","recent_reports":-5,"recent_lost":-1e300}`
+	check("negative numbers", 100, "no server has a report", false)
+	exporters["a"], status = `{"node":"1","recent_reports":5}`, `{"window_ms":0,"windows":50}`
+	check("a server that restarted", 100, "no server has a report", false)
+	status = `{"window_ms":1000,"windows":50}`
+	delete(exporters, "a")
+	check("no answer", 100, "does not answer", false)
+	check("down", 100, "does not answer", true)
+	if o.lost.Before(now) {
+		t.Error("the loss of a server has no time")
+	}
+	o.plan.Assignment[0].Server, exporters["b"] = "b", `{"node":"1","recent_reports":24}`
+	check("the other one has a part of the time", 100, "windows of servers", true)
+	exporters["b"] = `{"node":"1","recent_reports":2400}`
+	check("a rise is followed", 200, "", true)
+	o.lost, exporters["b"] = now.Add(-13*time.Second), `{"node":"1","recent_reports":24}`
+	check("all of the time", 2, "", true)
+	status = `{"window_ms":9223372036854775807,"windows":50}`
+	if _, err := o.measure(t.Context(), open); err == nil || !strings.Contains(err.Error(), "none of a collector") {
+		t.Errorf("windows of %s: %v", status, err)
+	}
+}
