@@ -1,5 +1,11 @@
 package loop
 
+import (
+	"fmt"
+
+	"github.com/hopscope/hopscope/planner/control"
+)
+
 // System is a planning system that a control carries out: what it decided, what devices hold of it, and what it brought,
 // in sentences without a full stop.
 type System struct {
@@ -19,6 +25,25 @@ const (
 	SystemFailed   = "failed"
 	SystemOff      = "off"
 )
+
+// StateOfProbes is the state of the plan of probes, and why.
+func (s *Status) StateOfProbes() (state, why string) {
+	switch {
+	case s.Phase == control.NoNetwork:
+		return SystemOff, "the plan of the control has no probes"
+	case s.Phase == control.Deposed:
+		return SystemFailed, "another controller is in charge: " + s.Why
+	case s.Pending != nil:
+		return SystemWaiting, fmt.Sprintf("the plan of epoch %d waits for approval", s.Pending.Epoch)
+	case s.DryRun:
+		return SystemPlanned, "dry run: plans are made and not installed"
+	case s.Why != "":
+		return SystemFailed, s.Why
+	case s.Epoch == 0 || s.Epoch != s.InForce:
+		return SystemChanging, string(s.Phase)
+	}
+	return SystemInForce, ""
+}
 
 // StateOfEntries is the state of a system whose plans are entries of switches, and why. A plan may have been made, and
 // be in force; failure is why the last one was not made.

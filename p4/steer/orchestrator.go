@@ -411,10 +411,11 @@ func (a *Assignment) Status(inForce *control.Network) *loop.Orchestration {
 	return x.orchestrator.describe(inForce)
 }
 
-// Delivery implements [loop.Options.Delivery]. It is nil if no reports are to be delivered.
+// Delivery implements [loop.Options.Delivery]. It is nil if no reports are to be delivered, or no network is known yet.
 func (a *Assignment) Delivery(inForce *control.Network) *p4.DeliveryStatus {
-	if o := a.now.Load().deliverer; o != nil {
-		return o.describe(inForce)
+	x := a.now.Load()
+	if x == nil || x.deliverer == nil {
+		return nil
 	}
-	return nil
+	return x.deliverer.describe(inForce)
 }

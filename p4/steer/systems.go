@@ -16,32 +16,17 @@ func Systems(s *loop.Status) []loop.System {
 		why := "this control stands by: " + names.Printable(s.Standby.Why)
 		return []loop.System{{System: "probes", State: loop.SystemOff, Why: why}, {System: "fant", State: loop.SystemOff, Why: why}, {System: "into", State: loop.SystemOff, Why: why}, {System: "rft", State: loop.SystemOff, Why: why}}
 	}
-	return []loop.System{probesOf(s), fantOf(s), intoOf(s), rftOf(s)}
-}
-
-// stateOfPlan is the state of the plan of probes, and why.
-func stateOfPlan(s *loop.Status) (state, why string) {
-	switch {
-	case s.Phase == control.NoNetwork:
-		return loop.SystemOff, "the plan of the control has no probes"
-	case s.Phase == control.Deposed:
-		return loop.SystemFailed, "another controller is in charge: " + names.Printable(s.Why)
-	case s.Pending != nil:
-		return loop.SystemWaiting, fmt.Sprintf("the plan of epoch %d waits for approval", s.Pending.Epoch)
-	case s.DryRun:
-		return loop.SystemPlanned, "dry run: plans are made and not installed"
-	case s.Why != "":
-		return loop.SystemFailed, names.Printable(s.Why)
-	case s.Epoch == 0 || s.Epoch != s.InForce:
-		return loop.SystemChanging, string(s.Phase)
+	list := []loop.System{probesOf(s), fantOf(s), intoOf(s), rftOf(s)}
+	for i := range list {
+		list[i].Why = names.Printable(list[i].Why)
 	}
-	return loop.SystemInForce, ""
+	return list
 }
 
 // probesOf describes the plan of probes.
 func probesOf(s *loop.Status) loop.System {
 	x := loop.System{System: "probes"}
-	if x.State, x.Why = stateOfPlan(s); x.State == loop.SystemOff {
+	if x.State, x.Why = s.StateOfProbes(); x.State == loop.SystemOff {
 		return x
 	}
 	x.Decided = append(x.Decided, fmt.Sprintf("%d probes that cross %d directions of links, %.0f hops in a round", s.Probes, s.Covered, s.Stats.Hops))
@@ -63,7 +48,7 @@ func probesOf(s *loop.Status) loop.System {
 // fantOf describes the detail on suspicious links.
 func fantOf(s *loop.Status) loop.System {
 	x := loop.System{System: "fant"}
-	if x.State, x.Why = stateOfPlan(s); x.State == loop.SystemOff {
+	if x.State, x.Why = s.StateOfProbes(); x.State == loop.SystemOff {
 		return x
 	}
 	detail := 0
@@ -95,7 +80,7 @@ func intoOf(s *loop.Status) loop.System {
 	if o == nil {
 		return x
 	}
-	x.State, x.Why = s.StateOfEntries(o.InForce, o.Assigned > 0, names.Printable(o.Why))
+	x.State, x.Why = s.StateOfEntries(o.InForce, o.Assigned > 0, o.Why)
 	if o.Assigned == 0 {
 		return x
 	}
@@ -129,21 +114,25 @@ func rftOf(s *loop.Status) loop.System {
 		return x
 	}
 	made := len(d.Paths) > 0 || d.Plans > 0
-	x.State, x.Why = s.StateOfEntries(d.InForce, made, names.Printable(d.Why))
+	x.State, x.Why = s.StateOfEntries(d.InForce, made, d.Why)
 	if !made {
 		return x
 	}
-	paths, received := map[string]bool{}, 0.
+	points, received, sent := map[string]bool{}, 0., uint64(0)
+	var short []string
 	for _, y := range d.Paths {
-		paths[y.Point] = true
+		points[y.Point] = true
+		if sent += y.Sent; y.Refused > 0 && len(short) < 3 {
+			short = append(short, fmt.Sprintf("path %s sent %s reports, and %s beyond its rate were refused", names.Printable(y.Path), inference.Count(y.Sent), inference.Count(y.Refused)))
+		}
 	}
-	x.Decided = append(x.Decided, fmt.Sprintf("%d of %d points over %d paths to %g of %d servers, and no plan is below %g", len(paths), len(d.Points), len(d.Paths), d.Objective, len(d.Servers), d.LowerBound))
+	x.Decided = append(x.Decided, fmt.Sprintf("%d of %d points over %d paths to %g of %d servers, and no plan is below %g", len(points), len(d.Points), len(d.Paths), d.Objective, len(d.Servers), d.LowerBound))
 	x.Installed = append(x.Installed, fmt.Sprintf("%d entries; %d steps to go; %s plans since the start, %d points changed last", d.Entries, d.Left, inference.Count(d.Plans), d.Changed))
 	for _, y := range d.Servers {
 		if received += y.Received; !y.Up {
 			x.Installed = append(x.Installed, names.Printable(fmt.Sprintf("server %s is down: %s", y.Server, y.Why)))
 		}
 	}
-	x.Brought = append(x.Brought, fmt.Sprintf("servers receive %.3g Mbit/s of reports; switches refused %s reports", 1000*received, inference.Count(d.Refused)))
+	x.Brought = append([]string{fmt.Sprintf("servers receive %.3g Mbit/s of reports; switches sent %s reports over these paths, and refused %s reports", 1000*received, inference.Count(sent), inference.Count(d.Refused))}, short...)
 	return x
 }
