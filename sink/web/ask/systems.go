@@ -44,7 +44,7 @@ const (
 // systems are those that there are, as they are without any settings.
 var systems = []System{
 	{System: "probes", Title: "INT-path and INT-Probe: probe plans", Docs: "loop", SwitchOn: "plan with hopscope plan cover, run hopscope control with plan.probes, and set web.control to its admin.listen"},
-	{System: "into", Title: "INTO: telemetry of interfaces on flows", Docs: "plan-orchestrate#carried-out", SwitchOn: "set orchestrate.file and orchestrate.every of hopscope control, whose switches run the program into, and web.control of the page"},
+	{System: "into", Title: "INTO: telemetry of interfaces on flows", Docs: "plan-orchestrate#carried-out", SwitchOn: "set orchestrate.file and orchestrate.every of hopscope control, whose switches run the program hopscope, into or rft, and web.control of the page"},
 	{System: "pint", Title: "PINT: query plans", Docs: "pint#plans", SwitchOn: "plan with hopscope plan queries, and set pint.plans of the collector"},
 	{System: "fant", Title: "FANT: detail for suspicious links", Docs: "loop#suspicion", SwitchOn: "run hopscope control with collector.url, from whose findings it knows suspicious links, and set web.control of the page"},
 	{System: "rft", Title: "RFT: delivery of reports", Docs: "plan-delivery#carried-out", SwitchOn: "plan with hopscope plan delivery, set delivery.file of hopscope control, whose switches run the program rft, and web.control of the page"},
