@@ -656,7 +656,7 @@ control egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
 #if WITH_REPORTS
     Envelope() envelope;
 #endif
-#if WITH_DELIVERY
+#if WITH_DELIVERY && WITH_REPORTS
     Spread() spread;
     bit<16> tag = 0;
     bit<1> unassigned = 0;
@@ -674,8 +674,11 @@ control egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
         }
 #endif
         device.apply();
+#if WITH_CPU
+        hdr.packet_in.setInvalid(); // of which this may be a clone
+#endif
 #if WITH_PINT
-        CLEAR_REPORT(hdr) // of which this may be a clone
+        CLEAR_REPORT(hdr) // the same
         CLEAR_TOLD(hdr)
 #endif
         bit<1> cloned = sm.instance_type == INGRESS_CLONE || sm.instance_type == EGRESS_CLONE ? 1w1 : 1w0;

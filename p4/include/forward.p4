@@ -28,10 +28,11 @@ control Forward(inout headers_t hdr, in metadata_t meta, inout standard_metadata
     }
 
 #if WITH_ECMP
-    // One of so many members of a group, by the flow.
+    // One of so many members of a group, by the flow. Without members there is no route.
     action spread(bit<16> to_group, bit<16> members) {
         group = to_group;
         count = members;
+        reason = members == 0 ? REASON_NO_ROUTE : 8w0;
     }
 
     // What the switch adds to the hash of a flow, so that switches in a row choose independently.

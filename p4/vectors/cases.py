@@ -566,4 +566,11 @@ def hopscope():
                 ("spread, with a queue" + name, 1, v(flow4(4))), ("probe" + name, 3, v(path4([2]))), ("wide" + name, 3, v(wide([4], ends=ENDS4))), ("ARP" + name, 1, v(arp)), ("LLDP" + name, 1, v(lldp)), ("no room for both" + name, 1, v(to5(54, bytes(1440)))),
                 ("room for INT alone" + name, 1, v(to5(54, bytes(1440 - 4)))), ("room for a digest" + name, 4, v(both4(5, data=bytes(1380)))), ("denied" + name, 1, v(to(666))), ("TTL 1, with a digest" + name, 4, v(digested(WIDE, 2, 20, 0x99, ttl=1))), ("no route" + name, 4, v(to(53, dst="10.7.0.1"))), ("2222 of a host" + name, 1, v(path4([3], dst="10.0.5.1"))), ("0x0700 of a host" + name, 1, v(wild))]
     groups.append(Group("everything", everything, mix))
+
+    # The controller behind a sink node: reports have no header of packet-in. And a group without members.
+    sink = ["table_add egress.egress_port to_host 510 => 1500 100 1", "table_add ingress.forward.forwarding4 ingress.forward.spread 10.11.0.0/16 => 9 0", "table_add ingress.forward.forwarding6 ingress.forward.spread fd11:0:0:0:0:0:0:0/16 => 9 0"]
+    int6 = with_int(ends=(ENDS4[0], address4("10.0.6.1")), ip={"dst": "10.0.6.1"}, stack=block(4))
+    groups.append(Group("controller behind a sink node, and no members", everything + sink, [
+        ("INT", 4, int6), ("INT, VLAN", 4, tag(int6)), ("both", 4, both4(6)), ("digest", 4, digested(WIDE, 2, 20, 0x99, dst="10.0.6.1")), ("from a host", 1, to(54, dst="10.0.6.1")), ("neither", 4, to(53, dst="10.0.6.1")),
+        ("no members", 1, flow4(1, dst="10.11.0.1")), ("no members, IPv6", 4, ethernet(0x86DD, ipv6(17, udp(b"payload", 4000, 53), dst=bytes.fromhex("fd11") + bytes(13) + b"\1")))]))
     return groups

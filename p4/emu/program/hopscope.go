@@ -227,7 +227,7 @@ func (c *hopscope) choose(s *Switch, p *Packet) (reason uint8) {
 	if r.Action == "spread" {
 		count := uint32(r.Arg(1))
 		if count == 0 {
-			return 0
+			return noRoute
 		}
 		k := p.key()
 		port := k[35:]
@@ -319,6 +319,7 @@ func (c *hopscope) egress(s *Switch, p *Packet, pass *Pass) bool {
 // clone makes a report of a clone. That of INT follows the one of a digest, as a clone of its clone.
 func (c *hopscope) clone(s *Switch, p *Packet, pass *Pass) (leaves bool) {
 	m := &p.meta
+	p.packetIn = nil
 	if m.about != ofDigest {
 		if p.Instance == ingressClone {
 			m.arrived = pass.IngressTime
