@@ -69,7 +69,11 @@ func (p *roundPair) report(epoch uint32, n *decode.ProbeRounds, now int64) int64
 	if n.End == decode.Sender {
 		end = &p.sender
 	}
-	if end.End == decode.NoEnd || end.Count != n.Count || end.epoch != epoch {
+	anew := end.End == decode.NoEnd || end.Count != n.Count || end.epoch != epoch
+	if !anew && end.shrinks(n) {
+		anew, p.with = true, comparison{}
+	}
+	if anew {
 		*end = roundEnd{epoch: epoch, since: now}
 		if n.End == decode.Sender {
 			p.sent, p.before = [roundsKept]sentRounds{}, p.receiver.ProbeRounds
@@ -87,6 +91,11 @@ func (p *roundPair) report(epoch uint32, n *decode.ProbeRounds, now int64) int64
 		p.before, p.with = *n, comparison{}
 	}
 	return min(max(p.settle(now), -math.MaxInt32), math.MaxInt32)
+}
+
+// shrinks reports whether a later report of an end has less than the latest one, which no agent sends: one of the two is forged.
+func (e *roundEnd) shrinks(n *decode.ProbeRounds) bool {
+	return int32(n.Turn-e.Turn) > 0 && (int32(n.Next-e.Next) < 0 || int32(n.Received-e.Received) < 0)
 }
 
 // settle compares the totals at a report of the receiver.

@@ -248,3 +248,34 @@ func FuzzRounds(f *testing.F) {
 		}
 	})
 }
+
+// Totals that leap, and are back at the next report are forged: nothing is lost because of them.
+func TestForgedRoundsAccuseNobody(t *testing.T) {
+	for _, leap := range []uint32{1, 1000, 1 << 20, 1 << 30, 1<<31 - 100, 1 << 31, 1<<31 + 100, 1<<32 - 500} {
+		for _, end := range []decode.ProbeEnd{decode.Sender, decode.Receiver} {
+			for _, received := range []uint32{0, leap} {
+				x := newPathEnds()
+				x.seconds(20, 0)
+				x.window()
+				forged, node := x.sender, uint32(1)
+				if end == decode.Receiver {
+					forged, node = x.turned, 2
+					forged.End, forged.Count, forged.Turn, forged.Received = end, x.receiver.Count, x.receiver.Turn, forged.Received+received
+				}
+				forged.Next += leap
+				x.report(node, 7, 1, &forged, decode.ProbeCounts{})
+				if x.sender.Turn = max(x.sender.Turn, forged.Turn); end == decode.Receiver {
+					x.receiver.Turn = forged.Turn
+				}
+				x.seconds(20, 0)
+				if lost, _ := x.window(); lost != 0 {
+					t.Errorf("end %d, %d rounds more, %d of them came: %d lost", end, leap, received, lost)
+				}
+				x.seconds(20, 3)
+				if lost, _ := x.window(); lost < 50 || lost > 60 {
+					t.Errorf("end %d, %d rounds more, %d of them came: %d lost of 60 that are", end, leap, received, lost)
+				}
+			}
+		}
+	}
+}
