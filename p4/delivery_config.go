@@ -67,7 +67,7 @@ func (c *DeliveryConfig) Validate(fleet bool) (errs []error) {
 	case c.Collector+len(c.Servers) > 256:
 		wrong("servers: %d, from entry %d on, are beyond 255", len(c.Servers), c.Collector)
 	}
-	names, addresses := map[string]bool{}, map[string]bool{}
+	names, addresses, pages := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for i, s := range c.Servers {
 		at, err := netip.ParseAddrPort(s.Address)
 		_, mac := net.ParseMAC(s.MAC)
@@ -81,8 +81,10 @@ func (c *DeliveryConfig) Validate(fleet bool) (errs []error) {
 			wrong("servers[%d].mac: %q is not a MAC address, such as 02:00:00:00:00:01", i, s.MAC)
 		case s.Page != "" && (page != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https"):
 			wrong("servers[%d].page: %q is not http://HOST:PORT or https://HOST:PORT", i, s.Page)
+		case s.Page != "" && pages[s.Page]:
+			wrong("servers[%d].page: %q is that of another server, and its reports would count twice", i, s.Page)
 		}
-		names[s.Name] = true
+		names[s.Name], pages[s.Page] = true, true
 	}
 	for i, p := range c.Points {
 		a, err := netip.ParseAddr(p.Address)
@@ -151,6 +153,20 @@ func (c *DeliveryConfig) Fits(p *delivery.Problem, switches map[string]bool) err
 	}
 	if p == nil {
 		return nil
+	}
+	there := map[string]bool{}
+	for _, n := range p.Nodes {
+		there[n.ID] = true
+	}
+	for i, x := range c.Points {
+		if !there[x.Name] {
+			return fmt.Errorf("delivery.points[%d]: the instance has no point %q, whose reports no plan would serve", i, x.Name)
+		}
+	}
+	for i, x := range c.Servers {
+		if !there[x.Name] {
+			return fmt.Errorf("delivery.servers[%d]: the instance has no server %q", i, x.Name)
+		}
 	}
 	for _, n := range p.Nodes {
 		if known[n.ID] != n.Kind && !(n.Kind == delivery.SwitchNode && switches[n.ID]) {

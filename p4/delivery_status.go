@@ -75,6 +75,11 @@ func (s *DeliveryStatus) Describe(c *DeliveryConfig, plan *delivery.Plan) {
 		for _, u := range plan.Unserved {
 			why[u.Point] = u.Constraint
 		}
+		for _, p := range c.Points {
+			if reserved[p.Name] == 0 && why[p.Name] == "" {
+				why[p.Name] = "the plan does not have it"
+			}
+		}
 	}
 	for _, p := range c.Points {
 		s.Points = append(s.Points, PointStatus{Point: p.Name, Rate: reserved[p.Name], Offered: before[p.Name].Offered, Constraint: why[p.Name], Held: before[p.Name].Held, Refused: before[p.Name].Refused})

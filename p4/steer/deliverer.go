@@ -71,25 +71,36 @@ func (o *deliverer) fail(err error, log *slog.Logger) {
 	}
 }
 
-// measure asks the pages of servers for the rates of points, and whether they are up. Rates do not fall while a server does
+// measure asks the pages of all servers at once for the rates of points, and whether they are up. Rates do not fall while a server does
 // not answer to which reports go, nor until the windows of the others have begun after that.
 func (o *deliverer) measure(ctx context.Context, open func(url string) *Page) (*delivery.Measured, error) {
 	m := &delivery.Measured{Margin: o.cfg.Margin, Down: map[string]bool{}, Rates: map[string]float64{}}
 	on := o.plan.Selected()
 	received, why := map[string]float64{}, map[string]string{}
 	lost, pages, span := false, 0, time.Duration(0)
-	for _, s := range o.cfg.Servers {
+	answers := make([]answer, len(o.cfg.Servers))
+	var all sync.WaitGroup
+	for i, s := range o.cfg.Servers {
+		if s.Page != "" {
+			page := open(s.Page)
+			all.Go(func() { answers[i] = o.measureServer(ctx, page) })
+		}
+	}
+	all.Wait()
+	for i, s := range o.cfg.Servers {
 		if s.Page == "" {
 			continue
 		}
 		pages++
-		of, err := o.measureServer(ctx, open(s.Page), m.Rates, func(rate float64) { received[s.Name] += rate })
-		span = max(span, of)
+		err := answers[i].err
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if err == nil {
-			o.missed[s.Name] = 0
+			o.missed[s.Name], received[s.Name], span = 0, answers[i].received, max(span, answers[i].span)
+			for p, rate := range answers[i].rates {
+				m.Rates[p] += rate
+			}
 			continue
 		}
 		o.missed[s.Name]++
@@ -112,30 +123,39 @@ func (o *deliverer) measure(ctx context.Context, open func(url string) *Page) (*
 	return m, nil
 }
 
-// measureServer adds the rates of points at a server: reports that arrived, and that are missing. A server
-// that is off has seen none. The result is the time of the windows that it has.
-func (o *deliverer) measureServer(ctx context.Context, page *Page, rates map[string]float64, received func(rate float64)) (time.Duration, error) {
+// answer is what the page of a server states.
+type answer struct {
+	rates    map[string]float64 // by point, of reports that arrived, and that are missing
+	received float64            // of reports that arrived
+	span     time.Duration      // of its windows
+	err      error
+}
+
+// measureServer asks a server. One that is off has seen no report.
+func (o *deliverer) measureServer(ctx context.Context, page *Page) (a answer) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	m, err := OpenMeasured(ctx, page.URL, page.Get)
 	if errors.Is(err, errNoWindow) {
-		return 0, nil
+		return a
 	}
 	if err != nil {
-		return 0, err
+		return answer{err: err}
 	}
+	a.rates, a.span = map[string]float64{}, m.span
 	gbps := float64(o.cfg.ReportBytes) * 8 / 1e9 / m.span.Seconds()
-	return m.span, List(ctx, m, "/api/exporters", "exporters", func(e struct {
+	a.err = List(ctx, m, "/api/exporters", "exporters", func(e struct {
 		Node    string
 		Reports float64 `json:"recent_reports"`
 		Lost    float64 `json:"recent_lost"`
 	}) {
 		id, err := strconv.ParseUint(e.Node, 10, 32)
 		if n, ok := o.links.nodes[uint32(id)]; ok && err == nil {
-			rates[o.links.graph.NodeName(n)] += (max(e.Reports, 0) + max(e.Lost, 0)) * gbps
-			received(e.Reports * gbps)
+			a.rates[o.links.graph.NodeName(n)] += (max(e.Reports, 0) + max(e.Lost, 0)) * gbps
+			a.received += max(e.Reports, 0) * gbps
 		}
 	})
+	return a
 }
 
 // next returns a plan for what was measured, nil if the present one stays.
