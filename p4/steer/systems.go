@@ -127,6 +127,15 @@ func rftOf(s *loop.Status) loop.System {
 		}
 	}
 	x.Decided = append(x.Decided, fmt.Sprintf("%d of %d points over %d paths to %g of %d servers, and no plan is below %g", len(points), len(d.Points), len(d.Paths), d.Objective, len(d.Servers), d.LowerBound))
+	held := 0
+	for _, y := range d.Points {
+		if y.Held != "" {
+			held++
+		}
+	}
+	if held > 0 {
+		x.Decided = append(x.Decided, fmt.Sprintf("%d points keep their rate, since the measured one is not known or has no place", held))
+	}
 	x.Installed = append(x.Installed, fmt.Sprintf("%d entries; %d steps to go; %s plans since the start, %d points changed last", d.Entries, d.Left, inference.Count(d.Plans), d.Changed))
 	for _, y := range d.Servers {
 		if received += y.Received; !y.Up {

@@ -16,7 +16,7 @@ func TestSystems(t *testing.T) {
 		s := &loop.Status{Probes: 9, Covered: 64, Detailed: 1, Links: nil, Orchestration: &loop.Orchestration{Plans: 2, InForce: true, Flows: 8, Interfaces: 10, Assigned: 10, FlowsUsed: 4, Entries: 11, Reported: 9, Silent: []string{"leaf-1:2"}},
 			Delivery: &p4.DeliveryStatus{Plans: 3, InForce: true, Entries: 14, Objective: 1, LowerBound: 1, Refused: 5,
 				Servers: []p4.ServerStatus{{Server: "a", On: true, Up: true, Received: 0.25}, {Server: "b", Why: "no \x1b answer"}},
-				Points:  []p4.PointStatus{{Point: "leaf-1"}, {Point: "leaf-2", Constraint: "no path"}}, Paths: []p4.PathStatus{{Path: "leaf-1/1", Point: "leaf-1", Sent: 30}, {Path: "leaf-1/2\x1b", Point: "leaf-1", Sent: 12, Refused: 5}}}}
+				Points:  []p4.PointStatus{{Point: "leaf-1", Held: "no report"}, {Point: "leaf-2", Constraint: "no path"}}, Paths: []p4.PathStatus{{Path: "leaf-1/1", Point: "leaf-1", Sent: 30}, {Path: "leaf-1/2\x1b", Point: "leaf-1", Sent: 12, Refused: 5}}}}
 		s.Status = control.Status{Phase: control.Steady, Epoch: 7, InForce: 7, Have: 8, Agents: 8, Suspects: []control.Suspect{{Link: "a-b", Why: "it drops"}},
 			Devices: []control.DeviceStatus{{Device: control.Device{Kind: control.Switch, Name: "leaf-1"}, State: "ready"}, {Device: control.Device{Kind: control.Switch, Name: "leaf-2"}, State: "down"}}}
 		change(s)
@@ -28,7 +28,7 @@ func TestSystems(t *testing.T) {
 		want   string // state of probes, detail, assignment and delivery
 		says   []string
 	}{
-		{"steady", func(*loop.Status) {}, "in-force in-force in-force in-force", []string{"1 of 2 points over 2 paths to 1 of 2 servers", "14 entries", "server b is down: no", "servers receive 250 Mbit/s", "sent 42 reports over these paths", "refused 5 reports", "sent 12 reports, and 5 beyond", "9 probes that cross 64 directions of links", "epoch 7 at 8 of 8 agents", "1 suspicious links; 1 of 9 probes in detail", "a-b: it drops", "detail on 0 of 1", "10 of 10 interfaces on 4 of 8 flows", "1 of 2 switches hold", "9 of 10 assigned interfaces are reported", "not reported: leaf-1:2"}},
+		{"steady", func(*loop.Status) {}, "in-force in-force in-force in-force", []string{"1 of 2 points over 2 paths to 1 of 2 servers", "14 entries", "1 points keep their rate", "server b is down: no", "servers receive 250 Mbit/s", "sent 42 reports over these paths", "refused 5 reports", "sent 12 reports, and 5 beyond", "9 probes that cross 64 directions of links", "epoch 7 at 8 of 8 agents", "1 suspicious links; 1 of 9 probes in detail", "a-b: it drops", "detail on 0 of 1", "10 of 10 interfaces on 4 of 8 flows", "1 of 2 switches hold", "9 of 10 assigned interfaces are reported", "not reported: leaf-1:2"}},
 		{"moving", func(s *loop.Status) { s.Epoch, s.Phase = 8, control.Moving }, "changing changing in-force in-force", nil},
 		{"waits", func(s *loop.Status) {
 			s.Pending = &control.Plan{Epoch: 8}
