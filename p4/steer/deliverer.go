@@ -177,7 +177,10 @@ func (o *deliverer) next(ctx context.Context, open func(url string) *Page, suspe
 	if len(avoid) > 0 {
 		m.Avoid = func(a, b delivery.End) bool { return avoid[a] || avoid[b] }
 	}
-	plan, err := solve.Measured(ctx, o.problem, m, o.plan, searchTime)
+	plan, err := solve.Measured(o.problem, m, o.plan, func() func() bool {
+		began := time.Now()
+		return func() bool { return ctx.Err() != nil || time.Since(began) > searchTime }
+	})
 	if err != nil {
 		return nil, err
 	}

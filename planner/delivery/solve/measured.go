@@ -1,21 +1,20 @@
 package solve
 
 import (
-	"context"
 	"fmt"
 	"maps"
-	"time"
 
 	"github.com/hopscope/hopscope/planner/delivery"
 )
 
-// Measured returns a plan for what was measured, after the plan before, nil for none. Each search ends after some time.
+// Measured returns a plan for what was measured, after the plan before, nil for none. It searches up to six times; each
+// search asks a function of its own whether to stop.
 //
 // Suspicious links are left out, unless more points are left out then. A point that the plan before serves, and that has no
 // place with its measured rate, keeps what it has, as do others whose rates have risen where that is not enough; m.Held
 // has the reasons.
-func Measured(ctx context.Context, p *delivery.Problem, m *delivery.Measured, before *delivery.Plan, search time.Duration) (*delivery.Plan, error) {
-	plan, err := around(ctx, p, m, before, search)
+func Measured(p *delivery.Problem, m *delivery.Measured, before *delivery.Plan, search func() (stop func() bool)) (*delivery.Plan, error) {
+	plan, err := around(p, m, before, search)
 	for _, all := range []bool{false, true} {
 		if err != nil {
 			return nil, err
@@ -25,7 +24,7 @@ func Measured(ctx context.Context, p *delivery.Problem, m *delivery.Measured, be
 		if !held.HoldUnserved(plan, before, all) {
 			continue
 		}
-		kept, kerr := around(ctx, p, &held, before, search)
+		kept, kerr := around(p, &held, before, search)
 		if kerr == nil && kept.Stats.LeftOut < plan.Stats.LeftOut {
 			plan, *m = kept, held
 		}
@@ -34,26 +33,25 @@ func Measured(ctx context.Context, p *delivery.Problem, m *delivery.Measured, be
 }
 
 // around plans around suspicious links where all points that can be served are served then, too.
-func around(ctx context.Context, p *delivery.Problem, m *delivery.Measured, before *delivery.Plan, search time.Duration) (*delivery.Plan, error) {
+func around(p *delivery.Problem, m *delivery.Measured, before *delivery.Plan, search func() (stop func() bool)) (*delivery.Plan, error) {
 	all := *m
 	all.Avoid = nil
-	plan, err := once(ctx, p, &all, before, search)
+	plan, err := once(p, &all, before, search)
 	if m.Avoid == nil || err != nil {
 		return plan, err
 	}
-	if less, err := once(ctx, p, m, before, search); err == nil && less.Stats.LeftOut <= plan.Stats.LeftOut {
+	if less, err := once(p, m, before, search); err == nil && less.Stats.LeftOut <= plan.Stats.LeftOut {
 		return less, nil
 	}
 	return plan, nil
 }
 
-func once(ctx context.Context, p *delivery.Problem, m *delivery.Measured, before *delivery.Plan, search time.Duration) (*delivery.Plan, error) {
+func once(p *delivery.Problem, m *delivery.Measured, before *delivery.Plan, search func() (stop func() bool)) (*delivery.Plan, error) {
 	q, err := m.Apply(p, before)
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	plan, err := Plan(q, Options{NoLinks: true, Partial: true, Previous: before, Churn: -1, Stop: func() bool { return ctx.Err() != nil || time.Since(began) > search }})
+	plan, err := Plan(q, Options{NoLinks: true, Partial: true, Previous: before, Churn: -1, Stop: search()})
 	if err != nil {
 		return nil, err
 	}
