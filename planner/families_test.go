@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -189,7 +188,11 @@ func orchestrateCases(_ *testing.T, x *testGraph) []familyCase {
 		change(&p)
 		return caseOf(name, want, lone,
 			func() (*orchestrate.Plan, error) {
-				return orchestratesolve.Plan(&p, orchestratesolve.Options{Partial: true, Seed: 1})
+				plan, err := orchestratesolve.Plan(&p, orchestratesolve.Options{Partial: true, Seed: 1})
+				if err == nil {
+					plan.Tables, plan.Rates = p.Tables(plan), p.Rates(plan)
+				}
+				return plan, err
 			},
 			func(plan *orchestrate.Plan) error { return orchestrate.Check(&p, plan) },
 			func(plan *orchestrate.Plan) *planner.Stats { return &plan.Stats.Stats }, append([]string{"Redundancy", "Unserved[].Interface", "Unserved[].Reason"}, anyText...))
@@ -372,12 +375,21 @@ func (c *corrupter) walk(v reflect.Value, path string) {
 			}
 		}
 	case reflect.Map:
-		for _, k := range slices.SortedFunc(maps.Keys(v.Interface().(map[string]string)), strings.Compare) {
-			c.try(path, "without a key", func() { v.SetMapIndex(reflect.ValueOf(k), reflect.Value{}) })
+		for _, k := range slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
+			c.try(path, "without a key", func() { v.SetMapIndex(k, reflect.Value{}) })
 			c.try(path, "with another value", func() {
-				v.SetMapIndex(reflect.ValueOf(k), reflect.ValueOf(v.MapIndex(reflect.ValueOf(k)).String()+"x"))
+				x := reflect.New(v.Type().Elem()).Elem()
+				switch old := v.MapIndex(k); old.Kind() {
+				case reflect.String:
+					x.SetString(old.String() + "x")
+				case reflect.Float64:
+					x.SetFloat(old.Float() + 0.125)
+				default:
+					panic("a map of " + old.Type().String())
+				}
+				v.SetMapIndex(k, x)
 			})
-			c.try(path, "with another key", func() { v.SetMapIndex(reflect.ValueOf(k+"x"), v.MapIndex(reflect.ValueOf(k))) })
+			c.try(path, "with another key", func() { v.SetMapIndex(reflect.ValueOf(k.String()+"x"), v.MapIndex(k)) })
 		}
 	case reflect.Bool:
 		c.try(path, "flipped", func() { v.SetBool(!v.Bool()) })

@@ -146,7 +146,7 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"plan orchestrate --from-collector nowhere", "plan attention --topology fat-tree:4 --probes i.json --from-collector nowhere", "plan queries queries.yml --from-collector nowhere",
 		"plan delivery --instance i.json --from-collector nowhere", "plan cover --topology fat-tree:4 --minimise cost --from-collector nowhere",
 		"plan orchestrate --from-collector http://127.0.0.1:1 --items 0", "plan delivery --instance i.json --from-collector http://127.0.0.1:1 --report-bytes 0",
-		"plan orchestrate --token-file text", "plan attention --instance i.json --token-file text", "plan delivery --instance i.json --token-file text",
+		"plan orchestrate --token-file text", "plan attention --instance i.json --token-file text", "plan delivery --instance i.json --token-file text", "plan delivery --reports-of text", "plan delivery --instance i.json --reports-of nowhere", "plan delivery --instance i.json --reports-of text",
 		"plan cover --topology fat-tree:4 --token-file text", "plan queries queries.yml --token-file text",
 		"plan orchestrate", "plan orchestrate x", "plan orchestrate --instance nowhere", "plan orchestrate --instance text", "plan orchestrate --topology fat-tree:7",
 		"plan orchestrate --topology fat-tree:4 --demands nowhere", "plan orchestrate --topology fat-tree:4 --demands text", "plan orchestrate --topology fat-tree:4 --model half",

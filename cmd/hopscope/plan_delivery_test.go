@@ -114,3 +114,54 @@ func TestPlanDelivery(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanDeliveryOfReports plans the delivery of reports that an assignment of flows brings.
+func TestPlanDeliveryOfReports(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	assignment := func(interfaces, rate string) string {
+		out, err := runPlan(t, "orchestrate", "--format", "json", "--instance", file("flows.json", `{"interfaces":[`+interfaces+`],"flows":[
+			{"id":"f","capacity":4,"rate":100000,"interfaces":["m:1","n:1"]},{"id":"g","capacity":4,`+rate+`"interfaces":["n:2"]}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return file("assignment.json", out)
+	}
+	const interfaces = `{"id":"m:1","demand":2},{"id":"n:1","demand":2},{"id":"n:2","demand":2}`
+	network := file("network.json", `{"nodes":[{"id":"m","kind":"point","rate_gbps":5,"deadline_ms":5,"loss":0.1},{"id":"n","kind":"point","rate_gbps":5,"deadline_ms":5,"loss":0.1},
+		{"id":"s","kind":"server","capacity_gbps":40}],"links":[{"a":"m","b":"s","latency_ms":2,"capacity_gbps":9},{"a":"n","b":"s","latency_ms":2,"capacity_gbps":9}]}`)
+	out, err := runPlan(t, "delivery", "--format", "json", "--instance", network, "--report-bytes", "125", "--reports-of", assignment(interfaces, `"rate":20000,`))
+	var plan delivery.Plan
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &plan)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Both flows are reported by n, 120,000 packets a second with 1,000 bits each; m reports none.
+	rates := map[string]float64{}
+	for _, a := range plan.Assignment {
+		rates[a.Point] += a.Rate
+	}
+	if len(rates) != 2 || rates["n"] < 0.1199 || rates["n"] > 0.1201 || rates["m"] != delivery.LeastRate {
+		t.Errorf("rates %v, want 0.12 Gbit/s of n", rates)
+	}
+	without := assignment(interfaces, "")
+	for _, tt := range []struct{ network, assignment, want string }{
+		{network, without, `flow "g" has no rate`},
+		{network, file("none.json", `{"kind":"orchestrate","version":1,"assignment":{}}`), "no table has a flow that is reported"},
+		{network, file("bare.json", `{"kind":"orchestrate","version":1,"tables":[{"interface":"x","entries":[{"flow":"f","first":0,"items":1,"sink":true}]}],"rates":{"f":1}}`), `interface "x" is not NODE:PORT`},
+		{network, file("other.json", `{"kind":"orchestrate","version":1,"tables":[{"interface":"x:1","entries":[{"flow":"f","first":0,"items":1,"sink":true}]}],"rates":{"f":1}}`), `flows are reported by ["x"], which the instance has no points of`},
+		{network, file("much.json", `{"kind":"orchestrate","version":1,"tables":[{"interface":"m:1","entries":[{"flow":"f","first":0,"items":1,"sink":true}]}],"rates":{"f":1e308}}`), "rate_gbps"},
+	} {
+		if out, err := runPlan(t, "delivery", "--instance", tt.network, "--reports-of", tt.assignment); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %s\n%s", tt.assignment, err, tt.want, out)
+		}
+	}
+}

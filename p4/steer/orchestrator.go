@@ -205,7 +205,7 @@ func (o *orchestrator) next(ctx context.Context, page *Page) (*orchestrate.Plan,
 		return nil, fmt.Errorf("the assignment fails its check: %w", err)
 	}
 	plan.Stats.Gap = plan.Stats.Objective - plan.Stats.LowerBound
-	plan.Tables = p.Tables(plan)
+	plan.Tables, plan.Rates = p.Tables(plan), p.Rates(plan)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s := &o.status

@@ -53,6 +53,9 @@ func Check(p *Problem, plan *Plan) error {
 		bad.Add("%w", err)
 	}
 	checkTables(p, plan, &bad)
+	if plan.Rates != nil && !maps.Equal(plan.Rates, p.Rates(plan)) {
+		bad.Add("rates: not those of the flows used; without rates a plan gets those that are")
+	}
 	return bad.Join()
 }
 

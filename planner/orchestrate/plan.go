@@ -33,6 +33,9 @@ type Plan struct {
 
 	Tables []Table `json:"tables,omitempty"` // what to install at the interfaces; see Problem.Tables
 
+	// Rates are those of the flows used, in packets a second, as far as the problem has them.
+	Rates map[string]float64 `json:"rates,omitempty"`
+
 	planner.Replacement // interface by interface, of which those have changed whose flow is another one
 }
 

@@ -71,3 +71,23 @@ func (p *Problem) Tables(plan *Plan) []Table {
 	}
 	return list
 }
+
+// Rates are the rates of the flows that a plan uses, in packets a second, as far as the problem has them.
+func (p *Problem) Rates(plan *Plan) (rates map[string]float64) {
+	used := map[string]bool{}
+	for _, f := range plan.Assignment {
+		used[f] = true
+	}
+	for _, s := range plan.Shares {
+		used[s.Flow] = true
+	}
+	for i := range p.Flows {
+		if f := &p.Flows[i]; used[f.ID] && f.Rate > 0 {
+			if rates == nil {
+				rates = map[string]float64{}
+			}
+			rates[f.ID] = f.Rate
+		}
+	}
+	return rates
+}

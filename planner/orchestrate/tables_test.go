@@ -54,6 +54,25 @@ func TestCheckTables(t *testing.T) {
 	}
 }
 
+// TestCheckRates: rates that a plan has are those of the flows that it uses; without any it has those.
+func TestCheckRates(t *testing.T) {
+	p := readProblem(t, Concentrate)
+	p.Flows[0].Rate, p.Flows[1].Rate = 100, 0
+	plan := NewPlan(p, "test", []Share{{0, 0, 4}, {1, 1, 7}, {2, 1, 2}})
+	plan.SetBound(0, 0)
+	if got := fmt.Sprint(p.Rates(plan)); got != "map[f:100]" {
+		t.Errorf("Rates = %s", got)
+	}
+	for _, tt := range []struct {
+		rates map[string]float64
+		ok    bool
+	}{{nil, true}, {map[string]float64{"f": 100}, true}, {map[string]float64{}, false}, {map[string]float64{"f": 101}, false}, {map[string]float64{"f": 100, "g": 1}, false}} {
+		if plan.Rates = tt.rates; (Check(p, plan) == nil) != tt.ok {
+			t.Errorf("rates %v: %v", tt.rates, Check(p, plan))
+		}
+	}
+}
+
 // TestReadSized makes capacities of the sizes of packets.
 func TestReadSized(t *testing.T) {
 	const in = `{"interfaces":[{"id":"a","demand":4,"weight":3},{"id":"b","demand":1}],"flows":[` +

@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +13,7 @@ import (
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/delivery"
 	"github.com/hopscope/hopscope/planner/delivery/solve"
+	"github.com/hopscope/hopscope/planner/orchestrate"
 	"github.com/hopscope/hopscope/planner/show"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
@@ -24,6 +27,7 @@ type deliveryFlags struct {
 	graph                                       *topo.Graph // of --topology
 	measured                                    measuredFlags
 	reportBytes                                 int
+	reportsOf                                   string
 }
 
 func deliveryCommand() *cobra.Command {
@@ -61,6 +65,10 @@ With --from-collector the rates of points and the loads of links are those that 
 running collector measured, where it knows them: a point has the name or number of
 the node that reports, a link that of its nodes and ports.
 
+With --reports-of the rates of points are those of the reports that an assignment of
+"hopscope plan orchestrate" brings: a report for each packet of a flow, from the switch
+of its last assigned interface. Points without such a flow get the least rate.
+
 Methods: exact (proven), paper (RFT's, repaired), greedy, brute, pso and pso-ga.`,
 		Example: `  hopscope plan delivery --instance network.json
   hopscope plan delivery --instance network.json --no-links --partial --format json
@@ -84,7 +92,8 @@ Methods: exact (proven), paper (RFT's, repaired), greedy, brute, pso and pso-ga.
 	f.Float64Var(&o.pathLimit, "path-limit", 0, "most that one path carries, in Gbit/s (default: as the instance says, else no limit)")
 	f.BoolVar(&o.transitAll, "transit-all", false, "let points and servers forward, too")
 	o.measured.flags(c, "the rates of points and the loads of links of --instance")
-	f.IntVar(&o.reportBytes, "report-bytes", 200, "bytes of a report with its headers, for the rates of --from-collector")
+	f.IntVar(&o.reportBytes, "report-bytes", 200, "bytes of a report with its headers, for the rates of --from-collector and --reports-of")
+	f.StringVar(&o.reportsOf, "reports-of", "", "plan of \"hopscope plan orchestrate\" whose reports are the rates of points of --instance")
 	o.addReplan(c, "of which as many points as can keep what they have", "points", -1)
 	f.BoolVar(&o.printInstance, "print-instance", false, "print the instance instead of a plan, with all ports named")
 	c.RunE = func(c *cobra.Command, _ []string) error { return o.run(c) }
@@ -131,8 +140,14 @@ func (o *deliveryFlags) run(c *cobra.Command) error {
 
 // problem reads the flags.
 func (o *deliveryFlags) problem(c *cobra.Command) (p *delivery.Problem, err error) {
-	asked, err := o.measured.asked(c, "report-bytes")
+	var with []string
+	if o.reportsOf == "" {
+		with = []string{"report-bytes"}
+	}
+	asked, err := o.measured.asked(c, with...)
 	switch {
+	case o.reportsOf != "" && (o.measured.URL != "" || o.instance == ""):
+		return nil, cli.Usagef("--reports-of goes with --instance, and without --from-collector")
 	case err != nil:
 		return nil, err
 	case asked && o.instance == "":
@@ -144,6 +159,11 @@ func (o *deliveryFlags) problem(c *cobra.Command) (p *delivery.Problem, err erro
 	case o.instance != "":
 		if p, err = readInstance(c, o.instance, delivery.Read); err != nil {
 			return nil, err
+		}
+		if o.reportsOf != "" {
+			if err := o.reports(c, p); err != nil {
+				return nil, err
+			}
 		}
 		if asked {
 			if err := o.measure(c, p); err != nil {
@@ -177,6 +197,52 @@ func (o *deliveryFlags) problem(c *cobra.Command) (p *delivery.Problem, err erro
 		return nil, fmt.Errorf("instance %s: %w", o.instance, err)
 	}
 	return p, nil
+}
+
+// reports makes the rates of points those of the reports of an assignment.
+func (o *deliveryFlags) reports(c *cobra.Command, p *delivery.Problem) error {
+	var a orchestrate.Plan
+	if err := readPlan(o.reportsOf, "orchestrate", &a); err != nil {
+		return err
+	}
+	rates, flows, sum := map[string]float64{}, 0, 0.0
+	for _, t := range a.Tables {
+		colon := strings.LastIndexByte(t.Interface, ':')
+		if colon <= 0 {
+			return fmt.Errorf("plan %s: interface %q is not NODE:PORT", o.reportsOf, t.Interface)
+		}
+		for _, e := range t.Entries {
+			if !e.Sink {
+				continue
+			}
+			packets, ok := a.Rates[e.Flow]
+			if !ok || packets < 0 {
+				return fmt.Errorf("plan %s: flow %q has no rate: the instance of the assignment is to give it one", o.reportsOf, e.Flow)
+			}
+			rate := packets * float64(o.reportBytes) * 8 / 1e9
+			rates[t.Interface[:colon]] += rate
+			sum += rate
+			flows++
+		}
+	}
+	if flows == 0 {
+		return fmt.Errorf("plan %s: no table has a flow that is reported", o.reportsOf)
+	}
+	points := 0
+	for i := range p.Nodes {
+		if n := &p.Nodes[i]; n.Kind == delivery.PointNode {
+			if _, ok := rates[n.ID]; ok {
+				points++
+			}
+			n.Rate = max(rates[n.ID], delivery.LeastRate)
+			delete(rates, n.ID)
+		}
+	}
+	if len(rates) > 0 {
+		return fmt.Errorf("plan %s: flows are reported by %q, which the instance has no points of", o.reportsOf, slices.Sorted(maps.Keys(rates)))
+	}
+	_, err := fmt.Fprintf(c.ErrOrStderr(), "%d flows are reported by %d points, with %.3g Gbit/s in all\n", flows, points, sum)
+	return err
 }
 
 // measure reads rates and loads from a running collector.

@@ -125,7 +125,7 @@ func (o *orchestrateFlags) run(c *cobra.Command) error {
 		complete:  func(plan *orchestrate.Plan, given planner.Given) error { p.Complete(plan, given); return nil },
 		finish: func(plan *orchestrate.Plan) error {
 			plan.Stats.Gap = plan.Stats.Objective - plan.Stats.LowerBound
-			plan.Tables = p.Tables(plan)
+			plan.Tables, plan.Rates = p.Tables(plan), p.Rates(plan)
 			return nil
 		},
 		draw:  func(w io.Writer, plan *orchestrate.Plan) error { return show.DrawOrchestrate(w, p, plan) },
