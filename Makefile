@@ -94,8 +94,13 @@ PACKAGES ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 4 ? 4 : n)))
 servers: ## install what the tests need; with CHECK=1, what make check needs beside
 	@$(MAKE) --no-print-directory -j4 $(if $(CHECK),influxdb2 promtool alertmanager tshark) influxdb kafka python browser namespaces
 
+# axe-core judges the page in TestPageAxe. web-check has installed it already in the gate.
+AXE = sink/web/ui/node_modules/axe-core/axe.min.js
+$(AXE): sink/web/ui/package-lock.json
+	cd sink/web/ui && npm ci --no-audit --no-fund
+
 # Without CHECK, it is what a newcomer waits for: no long tests, fewer rounds, and no symbols for debuggers in what is linked.
-test: servers ## install what the tests need and run all but the long ones, which make check runs
+test: servers $(if $(CHECK),$(AXE)) ## install what the tests need and run all but the long ones, which make check runs
 ifdef CHECK
 	@failed=; \
 	$(GO) test $(COUNT) -vet=off -p $(PACKAGES) -race -tags check -timeout $(TIMEOUT) $(RACED) || failed=1; \

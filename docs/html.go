@@ -43,7 +43,7 @@ func serve(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		write(w, name, Title(name), "page", template.HTML(body.String()))
+		write(w, name, Title(name), "page", template.HTML(accessible.Replace(body.String())))
 		return
 	}
 	content, err := files.ReadFile(name)
@@ -59,6 +59,9 @@ func serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", kind)
 	_, _ = w.Write(content)
 }
+
+// accessible lets keys scroll examples and tables that are wider than the window, and makes corners of tables that are empty no headers.
+var accessible = strings.NewReplacer("<pre><code", `<pre tabindex="0"><code`, "<table>", `<table tabindex="0">`, "<th></th>", "<td></td>")
 
 // search answers the sections that have the words of a query.
 func search(w http.ResponseWriter, r *http.Request) {
