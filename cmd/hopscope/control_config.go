@@ -25,7 +25,7 @@ type controlConfig struct {
 	Agents      []steer.AgentHost       `yaml:"agents" doc:"Addresses of hosts to which probes go; other agents have theirs in their own settings."`
 	Controller  steer.ListenConfig      `yaml:"controller" doc:"Service for agents, over gRPC with mutual TLS."`
 	Collector   steer.CollectorConfig   `yaml:"collector" doc:"Source of the findings and probes that make links suspicious."`
-	Loop        steer.LoopConfig        `yaml:"loop" doc:"How plans change."`
+	Loop        loop.ChangeConfig       `yaml:"loop" doc:"How plans change."`
 	Journal     steer.JournalConfig     `yaml:"journal" doc:"What was pushed where, and what came back."`
 	Fleet       controlFleet            `yaml:"fleet" doc:"Several controls of one network. A topic of Kafka names the one in charge and keeps its plan."`
 	Switches    []steer.Switch          `yaml:"switches" doc:"Switches that are to hold entries. Probes of hopscope need none."`
@@ -55,7 +55,7 @@ func defaultControlConfig() controlConfig {
 	c.Files = agent.DefaultConfig().Files
 	c.Controller.Listen = "127.0.0.1:7443"
 	c.Collector = steer.CollectorConfig{URL: "http://127.0.0.1:8080", Probes: true, QueueFloor: 10_000}
-	c.Loop = steer.DefaultLoopConfig()
+	c.Loop = loop.DefaultChangeConfig()
 	c.Orchestrate, c.Delivery = steer.DefaultOrchestrateConfig(), p4.DefaultDeliveryConfig()
 	c.Fleet.Session, c.Fleet.LookBack, c.Fleet.Kafka = 10*time.Second, time.Hour, brokers.DefaultConfig()
 	c.Journal = steer.JournalConfig{File: "hopscope-control.jsonl", Bytes: 16 << 20, Keep: 4}
