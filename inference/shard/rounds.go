@@ -25,7 +25,6 @@ const (
 // roundPair compares the totals of the two ends of a path.
 type roundPair struct {
 	sender, receiver roundEnd
-
 	sent   [roundsKept]sentRounds // the latest first
 	before decode.ProbeRounds     // totals of the receiver when the sender began: while they stay, none of its rounds came
 
