@@ -25,8 +25,8 @@ const (
 // roundPair compares the totals of the two ends of a path.
 type roundPair struct {
 	sender, receiver roundEnd
-	sent   [roundsKept]sentRounds // the latest first
-	before decode.ProbeRounds     // totals of the receiver when the sender began: while they stay, none of its rounds came
+	sent             [roundsKept]sentRounds // the latest first
+	before           decode.ProbeRounds     // totals of the receiver when the sender began: while they stay, none of its rounds came
 
 	since int64               // when the comparison began, ns since 1970
 	next  uint32              // of the receiver then
