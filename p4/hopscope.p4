@@ -104,7 +104,7 @@ struct headers_t {
 struct metadata_t {
     bit<2>   kind;
     bit<1>   probe;  // it is followed, as a route or a path
-    bit<1>   plain;  // what is in it is nobody's business: it leaves as it came
+    bit<1>   plain;  // the packet leaves as it came
     bit<4>   ihl;    // 0 for IPv6
     bit<16>  l4_len; // TCP or UDP with everything in it, modulo 2^16
     bit<8>   proto;
@@ -113,14 +113,14 @@ struct metadata_t {
     bit<128> dst;
     bit<16>  src_port;
     bit<16>  dst_port;
-    // What the source of INT was told.
+    // Settings of the source of INT, from its table of watched flows.
     bit<1>   source;
     bit<1>   by_port;
     bit<8>   hops;
     bit<16>  bitmap;
     bit<16>  domain;
 #if WITH_PINT
-    // What the source of digests was told.
+    // Settings of the source of digests, from its table of watched flows.
     bit<1>   carries;
     bit<8>   epoch;
     bit<32>  id;

@@ -10,7 +10,7 @@
 
 #define PINT_LENGTH 16w16
 #define PINT_DOMAIN 16w0x5049
-#define HOPS_MISSING 8w255 // a switch did not write, so that nobody can read the digest
+#define HOPS_MISSING 8w255 // a switch did not write, so that the digest cannot be read
 
 header pint_h {
     bit<8>  epoch; // of the plan
