@@ -13,8 +13,9 @@ const head = `# Papers
 Each figure, table, algorithm, theorem and stated result of five texts, with ours beside it. ` + "`go test ./bench/harness -run TestPapersPage -update`" + ` writes the page from
 [bench/harness](../bench/harness/papers.go) and [bench/results](../bench/results). ` + "`make papers`" + ` measures what is not measured yet.
 
-A published figure *can be* within its digits, the error of reading a curve from its description (our texts lack the pictures), and the spread of its experiment. It is reproduced if ours lies in that range;
-other rows state the reason. Times are of other machines, so that only orders of size and shapes are compared. ` + "`go test ./PACKAGE -run '^TEST$'`" + ` runs a test.
+Parentheses have the range of a published figure: by its digits, the error of reading a curve from its description (our texts lack the pictures), and the spread of its experiment. Ours reproduces it
+within that range; a figure outside is bold, and its remark has the reason. Times are of other machines: only orders of size and shapes are compared. An empty place, or run, is that of the row above.
+` + "`go test ./PACKAGE -run '^TEST$'`" + ` runs a test.
 
 Readings: [cover](../planner/cover/solve/doc.go), [orchestrate](../planner/orchestrate/solve/doc.go), [attention](../planner/attention/solve/doc.go),
 [delivery](../planner/delivery/solve/doc.go), [queries](../planner/querymix/solve/doc.go), [PINT](pint.md).
@@ -87,7 +88,7 @@ func (t *Paper) write(b *strings.Builder, read ResultFiles) (map[PaperState]int,
 		}
 	}
 	if figures.Len() > 0 {
-		head := []string{"place", "what", "published", "can be", "ours"}
+		head := []string{"place", "what", "published", "ours"}
 		if len(runs) > 1 {
 			head = append(head, "run")
 		}
@@ -134,23 +135,29 @@ func (i *PaperItem) writeFigures(b *strings.Builder, state PaperState, ours []fl
 		}
 		remark = join(remark, i.Note)
 	}
-	place, what := i.Place, i.What
+	place, what, last := i.Place, i.What, ""
 	for k := range i.Values {
 		v := &i.Values[k]
 		figure := ""
 		if !math.IsNaN(ours[k]) {
 			figure = Number(ours[k])
 			if !v.Within(ours[k]) {
-				figure += " (outside)"
+				figure = "**" + figure + "**"
 			}
 		}
 		text := what
 		if v.What != "" {
 			text = strings.TrimPrefix(what+": "+v.What, ": ")
 		}
-		cells := []string{place, text, v.Published, span(v.Low, v.High), figure}
+		cells := []string{place, text, v.published(), figure}
 		if len(runs) > 1 {
-			cells = append(cells, strconv.Itoa(1+slices.Index(runs, v.command(read))))
+			run := strconv.Itoa(1 + slices.Index(runs, v.command(read)))
+			if run == last {
+				run = ""
+			} else {
+				last = run
+			}
+			cells = append(cells, run)
 		}
 		row(b, append(cells, remark)...)
 		place, what, remark = "", "", ""
@@ -182,15 +189,23 @@ func row(b *strings.Builder, cells ...string) {
 	b.WriteString("|\n")
 }
 
-// span writes the possible values of a figure.
-func span(low, high float64) string {
+// published writes the published figure, with the range of its possible values unless it is that alone.
+func (v *PaperValue) published() string {
+	values := ""
 	switch {
-	case math.IsInf(high, 1):
-		return "from " + Number(low)
-	case math.IsInf(low, -1) || low == 0 && high > 0:
-		return "up to " + Number(high)
-	case low == high:
-		return Number(low)
+	case math.IsInf(v.High, 1):
+		values = "≥" + Number(v.Low)
+	case math.IsInf(v.Low, -1) || v.Low == 0 && v.High > 0:
+		values = "≤" + Number(v.High)
+	case v.Low == v.High:
+		values = Number(v.Low)
+	case v.Low < 0:
+		values = Number(v.Low) + " to " + Number(v.High)
+	default:
+		values = Number(v.Low) + "–" + Number(v.High)
 	}
-	return Number(low) + " to " + Number(high)
+	if v.Low == v.High && strings.HasSuffix(v.Published, values) {
+		return v.Published
+	}
+	return v.Published + " (" + values + ")"
 }
