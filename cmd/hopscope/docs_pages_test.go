@@ -110,8 +110,8 @@ One YAML file for `+"`hopscope control --config FILE`"+` ([the loop](loop.md)). 
 complete file, and `+"`hopscope control --config FILE --check`"+` names all its problems at once. `+settingsLists+`
 
 `)
-	cfg := defaultControlConfig()
-	return settings.Reference(w, &cfg)
+	cfg, ofCollector, ofAgent := defaultControlConfig(), defaultConfig(), defaultAgentConfig()
+	return settings.Reference(w, &cfg, settings.Page{Name: "configuration.md", Of: &ofCollector}, settings.Page{Name: "agent-settings.md", Of: &ofAgent})
 }
 
 // writeControlSettings writes deploy/control.yaml: the defaults, to be edited.
@@ -129,8 +129,8 @@ One YAML file for `+"`hopscope agent --config FILE`"+` ([probe agents](agent.md)
 `+"`hopscope agent config`"+` writes a complete file, and `+"`hopscope agent --config FILE --check`"+` names all its problems at once. `+settingsLists+`
 
 `)
-	cfg := defaultAgentConfig()
-	return settings.Reference(w, &cfg)
+	cfg, ofCollector := defaultAgentConfig(), defaultConfig()
+	return settings.Reference(w, &cfg, settings.Page{Name: "configuration.md", Of: &ofCollector})
 }
 
 // writeAgentSettings writes deploy/agent.yaml: the defaults, to be edited.

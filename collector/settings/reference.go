@@ -47,16 +47,23 @@ func brackets(t reflect.Type) string {
 	return ""
 }
 
+// Page is a page of settings that [Reference] wrote, and what it has the settings of.
+type Page struct {
+	Name string // of its file
+	Of   any
+}
+
 // Reference writes a Markdown list of every key with its default and range. What several sections hold, by the tag "shared" with
-// a title, has one list below that title, to which these sections link. Lists can be read in a terminal and on a narrow page.
-func Reference(w io.Writer, of any) error {
-	r := referrer{shared: map[string]*shared{}}
-	v := reflect.ValueOf(of).Elem()
-	r.collect(v, "")
-	r.write(v, "")
-	for _, title := range r.titles {
-		r.writeShared(title)
+// a title, has one list below that title, to which these sections link. A section also links to an earlier one, of this page or of
+// others, for the keys that are the same there. Lists can be read in a terminal and on a narrow page.
+func Reference(w io.Writer, of any, others ...Page) error {
+	known := map[string]string{}
+	for _, p := range others {
+		other := referrer{shared: map[string]*shared{}, known: known, page: p.Name}
+		other.writeAll(p.Of)
 	}
+	r := referrer{shared: map[string]*shared{}, known: known}
+	r.writeAll(of)
 	_, err := w.Write(r.b.Bytes())
 	return err
 }
@@ -66,6 +73,17 @@ type referrer struct {
 	b      bytes.Buffer
 	titles []string // of shared, in their order
 	shared map[string]*shared
+	page   string            // name of its file; "" for the page that is written
+	known  map[string]string // the link to the section that has a row first
+}
+
+func (r *referrer) writeAll(of any) {
+	v := reflect.ValueOf(of).Elem()
+	r.collect(v, "")
+	r.write(v, "")
+	for _, title := range r.titles {
+		r.writeShared(title)
+	}
 }
 
 // shared is a part of the settings that several sections hold.
@@ -107,11 +125,39 @@ func (r *referrer) collect(v reflect.Value, path string) {
 	}
 }
 
-func (r *referrer) row(key, values, meaning string) {
+// row is the line of a key.
+func row(key, values, meaning string) string {
 	if values != "" {
 		values = " (" + values + ")"
 	}
-	fmt.Fprintf(&r.b, "- `%s`%s: %s\n", key, values, meaning)
+	return fmt.Sprintf("- `%s`%s: %s\n", key, values, meaning)
+}
+
+// fewestSame is the number of keys from which on a link to another section replaces their lines.
+const fewestSame = 3
+
+// writeRows writes the lines of the keys of a section. Lines that another section has as well become one with a link to it, in the
+// place of the first, if they are enough or the whole section.
+func (r *referrer) writeRows(rows, keys []string, path string) {
+	same := map[string][]string{} // keys by link
+	for i, line := range rows {
+		if link := r.known[line]; link != "" && keys[i] != "" {
+			same[link] = append(same[link], keys[i])
+		}
+	}
+	linked := map[string]bool{}
+	for i, line := range rows {
+		link := r.known[line]
+		if n := len(same[link]); keys[i] == "" || n < fewestSame && n < len(rows) {
+			r.b.WriteString(line)
+		} else if !linked[link] {
+			linked[link] = true
+			r.b.WriteString(row(strings.Join(same[link], "`, `"), "", "as in "+link+"."))
+		}
+		if link == "" && path != "" && !strings.Contains(path, ".") {
+			r.known[line] = fmt.Sprintf("[`%s`](%s#%[1]s)", path, r.page)
+		}
+	}
 }
 
 // writeShared writes the section of a shared part.
@@ -123,7 +169,7 @@ func (r *referrer) writeShared(title string) {
 		if s.differs[f.key] {
 			values = "by section"
 		}
-		r.row(f.key, values, docOf(s.v, &f))
+		r.b.WriteString(row(f.key, values, docOf(s.v, &f)))
 	}
 	r.b.WriteString("\n")
 }
@@ -141,40 +187,41 @@ func (r *referrer) link(title string, v reflect.Value) string {
 
 func (r *referrer) write(v reflect.Value, path string) {
 	var nested []field
-	begun, inlined := false, map[string]bool{}
+	var rows, keys []string // of keys alone, "" for links to shared parts
+	inlined := map[string]bool{}
 	for _, f := range fieldsOf(v.Type()) {
 		part := f.Tag.Get("shared")
 		if part == "" && elementOf(f.Type).Kind() == reflect.Struct {
 			nested = append(nested, f)
 			continue
 		}
-		begun = true
 		title := sharedAround(v, &f)
 		if part != "" {
 			text := r.link(part, v.FieldByIndex(f.Index))
 			if doc := docOf(v, &f); doc != r.shared[part].doc {
 				text = doc + " " + text
 			}
-			r.row(f.key, "", text)
+			rows, keys = append(rows, row(f.key, "", text)), append(keys, "")
 		} else if title == "" {
-			r.row(f.key, valuesCell(v.FieldByIndex(f.Index), f.StructField), docOf(v, &f))
+			rows, keys = append(rows, row(f.key, valuesCell(v.FieldByIndex(f.Index), f.StructField), docOf(v, &f))), append(keys, f.key)
 		} else if !inlined[title] {
 			inlined[title] = true
-			var keys []string
+			var around []string
 			own := ""
 			for _, in := range fieldsOf(v.Type()) {
-				if around := sharedAround(v, &in); around != title {
+				if sharedAround(v, &in) != title {
 					continue
 				}
-				keys = append(keys, in.key)
+				around = append(around, in.key)
 				if doc := docOf(v, &in); doc != in.Tag.Get("doc") {
 					own += fmt.Sprintf(" `%s`: %s", in.key, doc)
 				}
 			}
-			r.row(strings.Join(keys, "`, `"), "", fmt.Sprintf("[%s](#%s).%s", title, strings.ToLower(title), own))
+			rows, keys = append(rows, row(strings.Join(around, "`, `"), "", fmt.Sprintf("[%s](#%s).%s", title, strings.ToLower(title), own))), append(keys, "")
 		}
 	}
-	if begun {
+	if len(rows) > 0 {
+		r.writeRows(rows, keys, path)
 		r.b.WriteString("\n")
 	}
 	for _, f := range nested {

@@ -195,6 +195,42 @@ func TestReferenceShared(t *testing.T) {
 	}
 }
 
+// TestReferenceSame holds that a section links to an earlier one, or to another page, for the keys that are the same there.
+func TestReferenceSame(t *testing.T) {
+	type section struct {
+		One   string `yaml:"one" doc:"First."`
+		Two   string `yaml:"two" doc:"Second."`
+		Three int    `yaml:"three" range:"0..9" doc:"Third."`
+	}
+	type wider struct {
+		Section section `yaml:",inline"`
+		Own     string  `yaml:"own" doc:"Its own."`
+	}
+	type page struct {
+		A section `yaml:"a"`
+		B wider   `yaml:"b"`
+	}
+	o := page{A: section{Three: 3}, B: wider{Section: section{Three: 3}}}
+	const first = "## `a`\n\n- `one`: First.\n- `two`: Second.\n- `three` (`3`; 0..9): Third.\n\n"
+	const want = first + "## `b`\n\n- `one`, `two`, `three`: as in [`a`](#a).\n- `own`: Its own.\n\n"
+	var b bytes.Buffer
+	if err := Reference(&b, &o); err != nil || b.String() != want {
+		t.Errorf("%v, got\n%s\nwant\n%s", err, &b, want)
+	}
+	o.B.Section.Three = 4 // two keys that are the same are listed
+	b.Reset()
+	if err := Reference(&b, &o); err != nil || !strings.HasPrefix(b.String(), first+"## `b`\n\n- `one`: First.\n- `two`: Second.\n- `three` (`4`") {
+		t.Errorf("%v, got\n%s", err, &b)
+	}
+	other := struct {
+		C section `yaml:"c"`
+	}{section{Three: 3}}
+	b.Reset()
+	if err := Reference(&b, &other, Page{"page.md", &o}); err != nil || b.String() != "## `c`\n\n- `one`, `two`, `three`: as in [`a`](page.md#a).\n\n" {
+		t.Errorf("%v, got\n%s", err, &b)
+	}
+}
+
 func FuzzLoad(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*.yaml")
 	for _, file := range files {
