@@ -171,6 +171,10 @@ func (l *latch) flush() error {
 	return l.err
 }
 
+// level is that of Zstandard. The library makes encoders for each page, whose tables were most of the garbage of a file:
+// level 3 leaves 78 MB for 6000 rows, level 1 30 MB. Numbers take no more bytes, and a third of the time.
+const level = 1
+
 // writeTable writes a whole Parquet file.
 func writeTable(sink *latch, t *table, rowGroup int) error {
 	sc, err := t.set.schema()
@@ -179,6 +183,7 @@ func writeTable(sink *latch, t *table, rowGroup int) error {
 	}
 	options := []parquet.WriterProperty{
 		parquet.WithCompression(compress.Codecs.Zstd),
+		parquet.WithCompressionLevel(level),
 		parquet.WithVersion(parquet.V2_6), // nanoseconds
 		parquet.WithMaxRowGroupLength(int64(rowGroup)),
 		parquet.WithCreatedBy("hopscope"),
