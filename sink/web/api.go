@@ -163,7 +163,7 @@ func (s *Server) serveStatus(w http.ResponseWriter, _ *http.Request) {
 type findingList struct {
 	Ended []ask.Finding `json:"ended"`           // the latest first
 	Open  []ask.Finding `json:"open"`            // the most severe first
-	Range *ask.Range    `json:"range,omitempty"` // of an answer out of the history, as of its end
+	Range *ask.Range    `json:"range,omitempty"` // of an answer out of the history
 }
 
 func (s *Server) serveFindings(w http.ResponseWriter, r *http.Request) {

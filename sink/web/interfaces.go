@@ -128,7 +128,7 @@ type interfaceList struct {
 	Total         int            `json:"total"`
 	RecentWindows int            `json:"recent_windows"` // over which is counted
 	Interfaces    []interfaceRow `json:"interfaces"`
-	Range         *ask.Range     `json:"range,omitempty"` // of an answer out of the history, whose rows are sums over it
+	Range         *ask.Range     `json:"range,omitempty"` // of an answer out of the history
 }
 
 // interfaceRow is an interface with what puts it in its place.

@@ -464,14 +464,33 @@ func apiMarkdown(t *testing.T, doc []byte) string {
 			}
 		}
 	}
+	fieldText := func(name, field string) string {
+		s := api.Components.Schemas[name]
+		text, _ := s.Properties[field]["description"].(string)
+		if text == "" {
+			return ""
+		}
+		return fmt.Sprintf("`%s`%s: %s\n", field, inBrackets(kindOf(s.Properties[field])), text)
+	}
+	types := map[string]int{} // that have the field with this text
+	for name, s := range api.Components.Schemas {
+		for field := range s.Properties {
+			types[fieldText(name, field)]++
+		}
+	}
+	b.WriteString("\nSeveral types have these fields with the same meaning:\n\n")
+	for _, text := range slices.Sorted(maps.Keys(types)) {
+		if text != "" && types[text] >= 3 {
+			b.WriteString("- " + text)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(api.Components.Schemas)) {
 		s := api.Components.Schemas[name]
 		fmt.Fprintf(&b, "\n### %s\n\n", name)
 		if s.Description != "" && (!described[name] || strings.Contains(s.Description, ". ")) {
 			b.WriteString(upper(strings.TrimPrefix(s.Description, name+" is ")) + "\n\n")
 		}
-		var kinds []string // of fields without a text
-		plain := map[string][]string{}
+		var plain []string // fields without a text of their own
 		for _, field := range fieldOrder(doc, name) {
 			mark := "?"
 			if slices.Contains(s.Required, field) {
@@ -479,17 +498,14 @@ func apiMarkdown(t *testing.T, doc []byte) string {
 			}
 			label, kind := fmt.Sprintf("`%s`%s", field, mark), inBrackets(kindOf(s.Properties[field]))
 			text, _ := s.Properties[field]["description"].(string)
-			if text == "" {
-				if plain[kind] == nil {
-					kinds = append(kinds, kind)
-				}
-				plain[kind] = append(plain[kind], label)
+			if text == "" || types[fieldText(name, field)] >= 3 {
+				plain = append(plain, label+kind)
 				continue
 			}
 			fmt.Fprintf(&b, "- %s%s: %s\n", label, kind, text)
 		}
-		for _, kind := range kinds {
-			fmt.Fprintf(&b, "- %s%s\n", strings.Join(plain[kind], ", "), kind)
+		if len(plain) > 0 {
+			fmt.Fprintf(&b, "- %s\n", strings.Join(plain, ", "))
 		}
 	}
 	return b.String()

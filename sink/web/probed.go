@@ -119,7 +119,7 @@ type probedList struct {
 	Total         int         `json:"total"`
 	RecentWindows int         `json:"recent_windows"` // over which is counted
 	Paths         []probedRow `json:"paths"`
-	Range         *ask.Range  `json:"range,omitempty"` // of an answer out of the history, whose rows are sums over it
+	Range         *ask.Range  `json:"range,omitempty"` // of an answer out of the history
 }
 
 // probedRow is a path of probes with what puts it in its place.

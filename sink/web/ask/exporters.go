@@ -46,5 +46,5 @@ type ExporterList struct {
 	IdleWindows   int           `json:"idle_windows"`
 	Exporters     []ExporterRow `json:"exporters"`
 	Nameless      []NamelessRow `json:"hops_without_node_id,omitempty"` // of the newest window that had some, while it is recent
-	Range         *Range        `json:"range,omitempty"`                // of an answer out of the history, whose rows are sums over it
+	Range         *Range        `json:"range,omitempty"`                // of an answer out of the history
 }

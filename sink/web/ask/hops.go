@@ -115,7 +115,7 @@ type HopAnswer struct {
 	Row     HopRow             `json:"hop"`
 	Windows []int64            `json:"windows"`         // their ends
 	Series  map[string][]Value `json:"series"`          // by metric, a value of each window
-	Range   *Range             `json:"range,omitempty"` // of an answer out of the history, whose windows are columns
+	Range   *Range             `json:"range,omitempty"` // of an answer out of the history
 }
 
 // Matrix is a metric of all hops over the kept windows.
@@ -127,7 +127,7 @@ type Matrix struct {
 	Hops     []MatrixRow         `json:"hops"`
 	Missing  map[string][]string `json:"missing,omitempty"`  // of a fleet: the collectors that a window is without, by its end
 	Replaced uint64              `json:"replaced,omitempty"` // corrected windows before the newest: if it grows, request all
-	Range    *Range              `json:"range,omitempty"`    // of an answer out of the history, whose windows are columns
+	Range    *Range              `json:"range,omitempty"`    // of an answer out of the history
 }
 
 // MatrixRow is a hop of a [Matrix].

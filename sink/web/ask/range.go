@@ -1,6 +1,6 @@
 package ask
 
-// Range is the time of an answer to from= and to=, with what it lacks.
+// Range is the time of an answer to from= and to=, with what it lacks. Rows of tables are sums over it, windows of charts are columns, and findings are as of its end.
 type Range struct {
 	FromMS       int64    `json:"from_ms"`       // what was asked for, widened to whole columns
 	ToMS         int64    `json:"to_ms"`         // excluded
