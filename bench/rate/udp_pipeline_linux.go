@@ -18,36 +18,28 @@ const cutEvery = 2 * time.Second
 
 // newDecoder makes a receiver that decodes.
 func newDecoder(receiverOptions) (func(*ingest.Batch), error) {
-	decodeBatch, _, err := decoding()
-	return decodeBatch, err
-}
-
-// decoding decodes batches into a batch of reports that the caller empties. Reports that cannot be read to their end are
-// a defect of the benchmark, and end it.
-func decoding() (func(*ingest.Batch), *decode.Batch, error) {
-	profile, ok := demux.Lookup("auto")
-	if !ok {
-		return nil, nil, errors.New("no profile \"auto\"")
+	router, err := newRouter()
+	if err != nil {
+		return nil, err
 	}
-	d := demux.NewRouter(profile, nil)
-	out := new(decode.Batch)
+	var reports decode.LazyBatch
 	return func(b *ingest.Batch) {
-		out.Reset()
+		reports.Reset()
 		for i := range b.Frames {
 			f := &b.Frames[i]
-			d.Datagram(out, decode.AddrFrom(f.Src.Addr()), f.Data, f.Time)
+			router.Lazy(&reports, decode.AddrFrom(f.Src.Addr()), f.Data, max(f.Length, len(f.Data)), f.Time)
 		}
-		for _, r := range out.Reports {
-			if r.Err.Reason != 0 {
-				panic(fmt.Sprintf("bench/rate: a report of our own does not decode: %v", r.Error()))
+		for _, r := range reports.List {
+			if r.Shape == nil {
+				mustDecode(r.Report())
 			}
 		}
-	}, out, nil
+	}, nil
 }
 
-// newPipeline makes a receiver that does everything which a shard of the collector does, in the receiving goroutine.
+// newPipeline makes a receiver that does everything which a worker and a shard of the collector do, in the receiving goroutine.
 func newPipeline(o receiverOptions) (func(*ingest.Batch), error) {
-	decodeBatch, out, err := decoding()
+	router, err := newRouter()
 	if err != nil {
 		return nil, err
 	}
@@ -60,19 +52,43 @@ func newPipeline(o receiverOptions) (func(*ingest.Batch), error) {
 	}
 	state := shard.New(cfg, 1)
 	var (
+		reports   decode.LazyBatch
 		end       int64
 		exporters []inference.ExporterStats
 	)
 	return func(b *ingest.Batch) {
-		decodeBatch(b)
-		for _, r := range out.Reports {
-			tracker.Observe(r)
+		reports.Reset()
+		for i := range b.Frames {
+			f := &b.Frames[i]
+			router.Lazy(&reports, decode.AddrFrom(f.Src.Addr()), f.Data, max(f.Length, len(f.Data)), f.Time)
 		}
-		state.Update(out.Reports)
+		for _, r := range reports.List {
+			if r.Shape == nil {
+				mustDecode(r.Report())
+			}
+			tracker.ObserveLazy(r)
+		}
+		state.UpdateLazy(reports.List)
 		if now := b.Frames[len(b.Frames)-1].Time; now > end {
 			state.Recycle(state.Cut(now))
 			exporters = tracker.Cut(exporters[:0], now)
 			end = now + int64(cutEvery)
 		}
 	}, nil
+}
+
+// newRouter makes a decoder of all formats.
+func newRouter() (*demux.Router, error) {
+	profile, ok := demux.Lookup("auto")
+	if !ok {
+		return nil, errors.New("no profile \"auto\"")
+	}
+	return demux.NewRouter(profile, nil), nil
+}
+
+// mustDecode ends a benchmark whose own reports cannot be read to their end.
+func mustDecode(r *decode.Report) {
+	if r.Err.Reason != 0 {
+		panic(fmt.Sprintf("bench/rate: a report of our own does not decode: %v", r.Error()))
+	}
 }

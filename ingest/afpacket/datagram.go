@@ -7,12 +7,27 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
+// Unwrapper turns frames into the datagrams in them. One goroutine uses it.
+type Unwrapper struct {
+	ports map[uint16]ingest.Kind // Config.Datagrams
+	port  uint16                 // looked up last: most datagrams go to the same one
+	kind  ingest.Kind            // of that
+	ok    bool                   // that is in ports
+}
+
+// Unwrapper makes an Unwrapper for the ports of c.
+func (c *Config) Unwrapper() Unwrapper {
+	u := Unwrapper{ports: c.Datagrams}
+	u.kind, u.ok = u.ports[u.port]
+	return u
+}
+
 // Unwrap turns whole datagrams among frames into what a socket would have received. It returns the bytes of all frames then,
 // and how many of them were cut.
-func (c *Config) Unwrap(frames []ingest.Frame) (bytes, cut uint64) {
+func (u *Unwrapper) Unwrap(frames []ingest.Frame) (bytes, cut uint64) {
 	for i := range frames {
 		f := &frames[i]
-		c.datagram(f)
+		u.datagram(f)
 		bytes += uint64(len(f.Data))
 		if f.Length > len(f.Data) {
 			cut++
@@ -23,7 +38,7 @@ func (c *Config) Unwrap(frames []ingest.Frame) (bytes, cut uint64) {
 
 // datagram turns a frame into what a socket would have received: the payload of a whole UDP datagram to one of the
 // ports, without headers. It leaves any other frame unchanged, also one whose lengths contradict each other.
-func (c *Config) datagram(f *ingest.Frame) {
+func (u *Unwrapper) datagram(f *ingest.Frame) {
 	b, wire := f.Data, f.Length
 	ether := uint16(0)
 	if f.Link == ingest.LinkEthernet {
@@ -64,12 +79,15 @@ func (c *Config) datagram(f *ingest.Frame) {
 	}
 	udp := b[header:]
 	length, port := int(binary.BigEndian.Uint16(udp[4:])), binary.BigEndian.Uint16(udp[2:])
-	kind, ok := c.Datagrams[port]
-	if !ok || length < 8 || header+length > total {
+	if port != u.port {
+		u.port = port
+		u.kind, u.ok = u.ports[port]
+	}
+	if !u.ok || length < 8 || header+length > total {
 		return
 	}
 	end := min(length, len(udp))
 	f.Data, f.Length, f.Link = udp[8:end:end], length-8, ingest.LinkUDP
 	f.Src = netip.AddrPortFrom(src, binary.BigEndian.Uint16(udp))
-	f.Dst, f.DstPort, f.Only = dst, port, kind
+	f.Dst, f.DstPort, f.Only = dst, port, u.kind
 }

@@ -17,6 +17,7 @@ import (
 func TestDatagram(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	c := Config{Datagrams: map[uint16]ingest.Kind{6343: ingest.SFlow, 32766: ingest.Anything}}
+	u := c.Unwrapper()
 	made := 0
 	for range 200_000 {
 		h := testkit.MakeFrameHead(rng, maxTags)
@@ -61,7 +62,7 @@ func TestDatagram(t *testing.T) {
 			f.Link = ingest.LinkEthernet
 		}
 		link := f.Link
-		c.datagram(&f)
+		u.datagram(&f)
 		kind, wanted := c.Datagrams[h.Port]
 		if f.Link != ingest.LinkUDP {
 			if clean && wanted && len(b) >= l4+8 {

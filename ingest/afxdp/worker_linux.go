@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/afpacket"
 )
 
 const (
@@ -27,12 +28,13 @@ type worker struct {
 	base   monotonicBase
 	slots  []*slot
 	batch  ingest.Batch
+	unwrap afpacket.Unwrapper
 	member ingest.Worker // while it runs
 	fds    []unix.PollFd
 }
 
 func newWorker(id int, cfg *Config, base monotonicBase) *worker {
-	return &worker{id: id, cfg: cfg, base: base, batch: ingest.Batch{Frames: make([]ingest.Frame, 0, batchFrames)}}
+	return &worker{id: id, cfg: cfg, base: base, unwrap: cfg.Unwrapper(), batch: ingest.Batch{Frames: make([]ingest.Frame, 0, batchFrames)}}
 }
 
 // run reads until the source is stopped, and then the remaining frames.
@@ -96,7 +98,7 @@ func (w *worker) read(k *slot, now clock, handle func(int, *ingest.Batch)) (most
 			f := &w.batch.Frames[i]
 			f.Data = f.Data[:min(len(f.Data), w.cfg.MaxFrameBytes)]
 		}
-		bytes, cut := w.cfg.Unwrap(w.batch.Frames)
+		bytes, cut := w.unwrap.Unwrap(w.batch.Frames)
 		handle(w.id, &w.batch)
 		s.release()
 		k.frames.Add(uint64(n))
