@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"slices"
+
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/window"
@@ -97,7 +99,7 @@ func (s *State) add(f *flow, chain []uint32, i int, latency, queue uint16) {
 	}
 	if latency != absent {
 		code := [1]uint16{latency}
-		s.feed(f, chain, i, code[:])
+		s.feed(f, chain, i, code[:], latency, latency)
 		if t != nil {
 			s.top.count(&t.Latency, quantile.Dense(latency))
 		}
@@ -120,11 +122,17 @@ func (s *State) flush(f *flow) {
 	var memory [bufferCodes]uint16
 	chain := s.slab.chain(&space, f)
 	for i := range int(f.hops) {
-		codes := f.column(&memory, i)
+		codes, lo, hi := f.column(&memory, i)
 		if f.top != 0 && old < len(codes) { // a hop that was left before the window began is not in it
 			s.top.flush(f, i, s.slab.at(chain[i]).key(), codes[old:])
 		}
-		s.feed(f, chain, i, f.present(codes))
+		if f.flags&gaps != 0 {
+			if codes = f.present(codes); len(codes) == 0 {
+				continue
+			}
+			lo, hi = slices.Min(codes), slices.Max(codes)
+		}
+		s.feed(f, chain, i, codes, lo, hi)
 	}
 	if f.top != 0 {
 		s.top.places[f.top-1].queued = 0
@@ -133,15 +141,15 @@ func (s *State) flush(f *flow) {
 	f.flags &^= gaps
 }
 
-// feed adds codes to the sketch of the i-th hop of a chain. The hop gets a whole block as soon as the sketch needs it,
+// feed adds codes between lo and hi to the sketch of the i-th hop of a chain. The hop gets a whole block as soon as the sketch needs it,
 // and half a one again where cells take less room than the list of codes before. If no flow can make place for the
 // sketch, the codes are lost to it.
-func (s *State) feed(f *flow, chain []uint32, i int, codes []uint16) {
+func (s *State) feed(f *flow, chain []uint32, i int, codes []uint16, lo, hi uint16) {
 	b := chain[i]
 	if b&whole != 0 {
 		t := &s.slab.blocks[b&^whole/2].latency
 		listed := t.Listed()
-		t.Add(codes, &s.rng)
+		t.AddRange(codes, lo, hi, &s.rng)
 		if listed && !t.Listed() {
 			var brief quantile.BriefTail
 			if brief.Hold(t) {
@@ -151,11 +159,11 @@ func (s *State) feed(f *flow, chain []uint32, i int, codes []uint16) {
 		return
 	}
 	brief := &s.slab.brief(b).latency
-	if brief.Add(codes) {
+	if brief.AddRange(codes, lo, hi) {
 		return
 	}
 	t := brief.Tail()
-	t.Add(codes, &s.rng)
+	t.AddRange(codes, lo, hi, &s.rng)
 	if brief.Hold(&t) {
 		return
 	}

@@ -40,8 +40,7 @@
 // tail). Values enter as 16-bit log codes (quantile.Encode). As long as the sketch is brief, half a block holds it in 52
 // bytes, to the bit. It is for up to 20 reports of five hops, and again from 60 to some 250 of them. With paths of five
 // hops a flow takes about 740 bytes then and 1080 otherwise, index included. Where blocks run out, sketches that grow
-// take those of flows that were not seen for longest. Queues are kept for the hops of the network, and for those of the busiest flows of a window. A sketch
-// of queues for every flow took a sixth of the shard's time and a third of its memory.
+// take those of flows that were not seen for longest. Queues are kept for the hops of the network, and of busy flows.
 //
 // A report appends the codes of its hops to the flow's buffer. A full buffer, after 20 reports of five hops, is flushed
 // into the sketches. They take many codes at once much faster than one by one. A sketch that has seen some hundreds of
@@ -71,10 +70,8 @@
 // but for the rounding of values to 1/64. The busiest flows of a window have such histograms of their own for each hop.
 //
 // A shard has places for max(16, 4 × TopFlows) candidates for the busiest flows. While a window has no more flows than
-// that, every flow is a candidate from its first report on. Its histograms then have all values. With more flows, the
-// less busy half of the candidates leaves whenever the places are full. From then on, only flows with more reports than
-// those had can become candidates. The bound in [window.Partial] is the number of reports that a flow may have had
-// without being listed. The histograms of listed flows lack at most as many reports.
+// that, they have all values of their flows. The bound in [window.Partial] is the number of reports that a flow may have
+// had without being listed. The histograms of listed flows lack at most as many reports.
 //
 // # Bounds
 //
@@ -83,34 +80,5 @@
 // lists are counted. Hops beyond the longest path that is kept count in the windows alone. All of it is in [Stats] or
 // in the window.
 //
-// # What was measured
-//
-// The table lists reports a second with everything before and behind included (bench/rate: decoding, exporters,
-// detectors; five hops). It was measured on one of two shared cores of an EPYC at 2.6 GHz, best of two alternating
-// runs:
-//
-//	                                  10 000 flows   1 000 000 flows
-//	batches of 64, buffers              2.56 M           2.05 M
-//	batches of 32                       2.65 M           2.10 M
-//	batches of 256                      2.52 M           2.29 M
-//	one report at a time                1.74 M           0.73 M
-//	every report into the sketches      1.50 M           0.72 M
-//
-// Batches of 128 are the compromise. The table is older than huge pages for the tables. They brought 12 % at a million
-// flows, where every access misses the TLB as well. It is older than lazy reports, too.
-//
-// Three attempts did not help. A histogram object for each hop of the window took twice the time, because its cache
-// misses were waited for one by one. Moving the fields that shards read into a report's first two cache lines took the
-// same time. A profile for the compiler saved 3 ns of 70 before the shard, nothing in it.
-//
-// With lazy reports:
-//
-//	batches of 64 and of 32                                   equal within 1 %
-//	the stack of a lazy report in two loops, path first       3 % slower
-//	a pass over the flows of a batch before the one over      nothing: the loop waits for memory
-//	  their buffers; checks without branches
-//	sampling in the sketches alone, without larger buffers    5 % slower at 2000 reports a flow, 4 % faster at 400
-//	the general form without its short loop over usual hops   1.25 times the time at 100 flows
-//	buffers of flows in parts of 32 codes                     652 bytes a flow after 100 reports instead of 737, and
-//	                                                          1.13 times the time at 10,000 flows
+// What was tried is in bench/RESULTS.md.
 package shard

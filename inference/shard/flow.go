@@ -67,15 +67,18 @@ type (
 	table = sketches.FlowTable[decode.FlowKey, flow]
 )
 
-// column copies the buffered codes of the i-th hop.
-func (f *flow) column(dst *[bufferCodes]uint16, i int) []uint16 {
+// column copies the buffered codes of the i-th hop, and returns the smallest and the largest of them.
+func (f *flow) column(dst *[bufferCodes]uint16, i int) (codes []uint16, lo, hi uint16) {
 	n, stride := int(f.buffered), int(f.hops)
-	codes, k := f.codes[:n*stride], 0
-	for at := i; at < len(codes) && k < len(dst); at += stride {
-		dst[k] = codes[at]
+	from, k := f.codes[:n*stride], 0
+	lo = absent
+	for at := i; at < len(from) && k < len(dst); at += stride {
+		c := from[at]
+		dst[k] = c
+		lo, hi = min(lo, c), max(hi, c)
 		k++
 	}
-	return dst[:k]
+	return dst[:k], lo, hi
 }
 
 // present removes what is absent from the buffered codes of a hop.

@@ -69,9 +69,6 @@ func (t *hopTable) cell(key uint64) *hopCell {
 	return nil
 }
 
-// nearlyFull reports whether three quarters of the table are in use.
-func (t *hopTable) nearlyFull() bool { return len(t.keys)-1 >= cap(t.keys)*3/4 }
-
 // forget drops the hops without records since before, and starts a generation if there were any.
 func (t *hopTable) forget(before int64) {
 	n := 1

@@ -142,7 +142,7 @@ func (s *hops) cut(next *hopCut, end int64, idle int64) {
 		}
 	}
 	s.folded += c.other + c.set.folded
-	if s.nearlyFull() {
+	if len(s.keys)-1 >= cap(s.keys)*3/4 { // in use
 		s.forget(end - idle)
 	}
 	next.set.fit(len(s.keys))

@@ -33,8 +33,8 @@ func (s *State) countShort(r *decode.Lazy, slot uint32) bool {
 		return false
 	}
 
-	var codes [inline]uint16
-	if !s.hops.readStack(r, f, &codes) {
+	codes := (*[inline]uint16)(f.codes[int(f.buffered)*n:]) // the part behind the first n is overwritten by the next report
+	if !s.hops.readStack(r, f, codes) {
 		return false
 	}
 
@@ -57,7 +57,6 @@ func (s *State) countShort(r *decode.Lazy, slot uint32) bool {
 		s.bufferQueuesShort(f, n)
 	}
 	s.hops.n += 2 * n
-	*(*[inline]uint16)(f.codes[int(f.buffered)*n:]) = codes // the part behind the first n is overwritten by the next report
 	f.buffered++
 	f.fresh++
 	if f.full(0) {
@@ -66,48 +65,55 @@ func (s *State) countShort(r *decode.Lazy, slot uint32) bool {
 	return true
 }
 
-// readStack reads the stack of a lazy report whose flow has as many hops. It returns the codes of the latencies, and
+// readStack reads the stack of a lazy report whose flow has as many hops. It writes the codes of the latencies, and
 // lists the counters of the window behind those that wait, without making them wait. It returns false if the stack is not
 // that of the flow's path, or has a value that is absent or beyond the counters.
 func (h *hops) readStack(r *decode.Lazy, f *flow, codes *[inline]uint16) bool {
-	const (
-		step, mul = 0x9e3779b97f4a7c15, 0xe7037ed1a0b428db // see inference.PathID
-		max24     = 1<<24 - 1
-		lastBlock = decode.StackBytes - 16
-	)
 	if h.n+2*inline > len(h.waiting) {
 		h.settle()
 	}
-	n, stride := uint(r.Shape.Hops), uint(r.Shape.Stride)
-	be := binary.BigEndian
+	u := r.Shape.Common.Units
+	_, absentQueue := quantile.EncodeBoth(max24 * u.QueueBytes)
+	counters, queueLimit := (*[2 * inline]uint32)(h.waiting[h.n:]), uint64(min(absentQueue, rowCodes))
+	if n := r.Shape.Hops; hasAVX512 && r.Shape.Stride == 16 && n <= inline {
+		return stackCodes(&r.Stack[0], &f.refs[0], &codes[0], &counters[0], n, u.LatencyNS, u.QueueBytes, queueLimit, f.pathID)
+	}
+	return stackCodesGo(r, &f.refs, codes, counters, queueLimit, f.pathID)
+}
 
-	// The largest codes of values that are there. The value of an absent one is the largest that a field holds.
-	latencyNS, queueBytes := r.Shape.Common.Units.LatencyNS, r.Shape.Common.Units.QueueBytes
-	_, absentQueue := quantile.EncodeBoth(max24 * queueBytes)
-	lastLatency, lastQueue := uint32(rowCodes-2), min(absentQueue, rowCodes)-1
-	exceptional := uint32(0) // its highest bit is set if a value is absent, a code beyond the row, or a hop without a place
-	waiting := (*[2 * inline]uint32)(h.waiting[h.n:])
-	id, k, at := uint64(n), uint64(step), n*stride
+const max24 = 1<<24 - 1 // the queue of a hop that has none
+
+// stackCodesGo writes the codes of the latencies in the stack of r, and 0 behind them, and lists the counters of its
+// hops. Codes of queues count below queueLimit. It returns false if the stack does not have the id of the path, or has a
+// value that is absent, a code beyond the row, or a hop without a place.
+func stackCodesGo(r *decode.Lazy, refs, codes *[inline]uint16, counters *[2 * inline]uint32, queueLimit, id uint64) bool {
+	const step, mul = 0x9e3779b97f4a7c15, 0xe7037ed1a0b428db // see inference.PathID
+	be := binary.BigEndian
+	n, stride := uint(r.Shape.Hops), uint(r.Shape.Stride)
+	u := r.Shape.Common.Units
+	*codes = [inline]uint16{}
+	sum, k, at := uint64(n), uint64(step), n*stride
 	for i := range n {
 		at -= stride
-		if at > lastBlock {
+		if at > decode.StackBytes-16 {
 			return false
 		}
 		block := (*[16]byte)(r.Stack[at : at+16])
 		hi, lo := bits.Mul64(be.Uint64(block[:])^k, mul)
-		id += hi ^ lo // terms do not wait for each other
+		sum += hi ^ lo // terms do not wait for each other
 		k += step
 		values := be.Uint64(block[8:])
-		fine, dense := quantile.EncodeBoth(values >> 32 * latencyNS)
-		_, denseQueue := quantile.EncodeBoth(values & max24 * queueBytes)
-		ref := uint32(f.refs[i%inline])
-		exceptional |= (lastLatency - dense) | (lastQueue - denseQueue) | (ref - 1)
+		fine, dense := quantile.EncodeBoth(values >> 32 * u.LatencyNS)
+		_, denseQueue := quantile.EncodeBoth(values & max24 * u.QueueBytes)
+		ref := uint32(refs[i%inline])
+		if ref == other || dense >= rowCodes-1 || uint64(denseQueue) >= queueLimit { // the largest latency is absent
+			return false
+		}
 		codes[i%inline] = uint16(fine)
-		j := 2 * i % (2 * inline)
-		waiting[j] = ref*rowCounters + dense
-		waiting[j+1] = ref*rowCounters + rowCodes + denseQueue
+		counters[2*i%(2*inline)] = ref*rowCounters + dense
+		counters[(2*i+1)%(2*inline)] = ref*rowCounters + rowCodes + denseQueue
 	}
-	return exceptional>>31 == 0 && max(id, 1) == f.pathID
+	return max(sum, 1) == id
 }
 
 // bufferQueuesShort is bufferQueues for a lazy report, whose counters readStack listed.

@@ -57,7 +57,8 @@ func (s *State) flowStats(slot uint32, e *entry) inference.FlowStats {
 	var memory [bufferCodes]uint16
 	for i, b := range s.slab.chain(&space, f)[:f.hops] {
 		latency, rng := s.slab.sketch(b), s.rng // copies: a look must not change what comes later
-		latency.Add(f.present(f.column(&memory, i)), &rng)
+		codes, _, _ := f.column(&memory, i)
+		latency.Add(f.present(codes), &rng)
 		out.Hops = append(out.Hops, inference.FlowHop{HopKey: s.slab.at(b).key(), Latency: summary(&latency)})
 	}
 	s.digests.Describe(slot, &out)

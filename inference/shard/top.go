@@ -96,7 +96,9 @@ func (s *State) admit(f *flow, slot uint32) {
 	}
 	p := &t.places[i]
 	p.part.Reset() // here, since many are released at the end of a window
-	p.forget()
+	if p.sights != nil {
+		p.sights.Count = 0
+	}
 	p.f, p.slot, p.probe = f, slot, held
 	if held {
 		t.probePlaces++
@@ -176,13 +178,6 @@ func (t *topFlows) hop(f *flow, k inference.HopKey) *window.HopSketch {
 	return h
 }
 
-// forget empties the sights of a place.
-func (p *topFlow) forget() {
-	if p.sights != nil {
-		p.sights.Count = 0
-	}
-}
-
 // see counts a sample or a flow record of a candidate.
 func (t *topFlows) see(f *flow, r *decode.Report) {
 	if r.Kind == decode.KindDrop || r.Rare == nil || !r.Rare.Traffic.Known() {
@@ -224,9 +219,9 @@ func (s *State) cutTop(p *window.Partial) {
 		if x := top.sights; x != nil && x.Count > 0 {
 			x.Flow = top.part.Key
 			p.AddSights(x)
+			x.Count = 0
 		}
 		p.MoveFlow(&top.part)
-		top.forget()
 		top.f.inWindow = 0 // marks it as reported
 	}
 	for i := range t.places[:t.used] {

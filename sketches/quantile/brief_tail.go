@@ -1,5 +1,7 @@
 package quantile
 
+import "slices"
+
 // BriefTail holds a [Tail] of few codes in 52 bytes, as long as it has room for it. That is a list of up to 21 codes, or
 // fewer than 384 of them in 84 cells of four bits. Nothing is lost: the sketch comes back as it was. The zero value is
 // empty and ready to use.
@@ -21,44 +23,40 @@ const (
 // Add adds codes as [Tail.Add] does. It reports false where b has no room for the sketch with them, or may have none,
 // and leaves b as it was.
 func (b *BriefTail) Add(codes []uint16) bool {
-	if len(codes) == 0 {
-		return true
-	}
-	to := *b
-	lo, hi := to.min, to.max
-	if to.count == 0 {
-		lo, hi = codes[0], codes[0]
-	}
-	n := int(to.count)
-	if to.width == 0 {
+	return len(codes) == 0 || b.AddRange(codes, slices.Min(codes), slices.Max(codes))
+}
+
+// AddRange is Add of codes of which the smallest and the largest are known. There is at least one.
+func (b *BriefTail) AddRange(codes []uint16, lo, hi uint16) bool {
+	n := int(b.count)
+	if b.width == 0 {
 		if n+len(codes) > briefListed {
 			return false
 		}
-		list := to.cell[2*n:]
+		list := b.cell[2*n:]
 		for i, c := range codes {
-			lo, hi = min(lo, c), max(hi, c)
 			list[2*i], list[2*i+1] = uint8(c), uint8(c>>8)
 		}
 	} else {
-		if n+len(codes) >= sampleFrom {
+		first, shift := int(b.origin)+int(b.first), b.width-1
+		if n+len(codes) >= sampleFrom || int(fine(lo)>>shift) < first || int(fine(hi)>>shift) >= first+briefCells {
 			return false
 		}
-		first, shift := int(to.origin)+int(to.first), to.width-1
+		cell := b.cell
 		for _, c := range codes {
-			lo, hi = min(lo, c), max(hi, c)
-			i := uint(int(fine(c)>>shift) - first)
-			if i >= briefCells {
-				return false
-			}
-			p, at := &to.cell[i/2], i%2*4
+			i := int(fine(c)>>shift) - first
+			p, at := &cell[i/2], i%2*4
 			if *p>>at&briefMost == briefMost {
 				return false
 			}
 			*p += 1 << at
 		}
+		b.cell = cell
 	}
-	to.min, to.max, to.count = lo, hi, uint16(n+len(codes))
-	*b = to
+	if n != 0 {
+		lo, hi = min(lo, b.min), max(hi, b.max)
+	}
+	b.min, b.max, b.count = lo, hi, uint16(n+len(codes))
 	return true
 }
 

@@ -79,11 +79,16 @@ func (t *Tail) Add(codes []uint16, r *Rand) {
 	if len(codes) == 0 {
 		return
 	}
-	base := t.Base()
 	lo, hi := codes[0], codes[0]
 	for _, c := range codes[1:] {
 		lo, hi = min(lo, c), max(hi, c)
 	}
+	t.AddRange(codes, lo, hi, r)
+}
+
+// AddRange is Add of codes of which the smallest and the largest are known. There is at least one.
+func (t *Tail) AddRange(codes []uint16, lo, hi uint16, r *Rand) {
+	base := t.Base()
 	t.see(lo, hi)
 	before, above := t.count, 0 // codes above the limit
 	t.count += uint64(len(codes))
@@ -96,9 +101,7 @@ func (t *Tail) Add(codes []uint16, r *Rand) {
 		t.scale += uint8(len(codes))
 		return
 	case base == 0:
-		for _, c := range codes {
-			t.keep(c, 1, r)
-		}
+		t.keepEvery(codes, 0, 1, math.MaxUint16, r)
 	default:
 		if hi > t.limit {
 			for _, c := range codes {
@@ -108,13 +111,32 @@ func (t *Tail) Add(codes []uint16, r *Rand) {
 				}
 			}
 		}
-		for i := r.Next() & (1<<base - 1); i < uint64(len(codes)); i += 1 << base {
-			if c := codes[i]; c <= t.limit {
-				t.keep(c, 1<<base, r)
-			}
+		if i := r.Next() & (1<<base - 1); i < uint64(len(codes)) {
+			t.keepEvery(codes, int(i), 1<<base, t.limit, r)
 		}
 	}
 	t.review(before, above, len(codes))
+}
+
+// keepEvery counts every step-th code from the i-th on with the weight step, unless it is above most.
+func (t *Tail) keepEvery(codes []uint16, i, step int, most uint16, r *Rand) {
+	width, origin := t.width, int(t.origin)
+	for ; i < len(codes); i += step {
+		c := codes[i]
+		if c > most {
+			continue
+		}
+		if t.scale == 0 && width != 0 { // as keep does
+			if j := uint(int(fine(c)>>((width-1)&15)) - origin); j < cells {
+				if v := int(t.cell[j]) + step; v <= 32 {
+					t.cell[j] = uint8(v)
+					continue
+				}
+			}
+		}
+		t.keep(c, uint64(step), r)
+		width, origin = t.width, int(t.origin)
+	}
 }
 
 // Base returns the sampling rate of codes that are not above the limit: of every 2^Base one is taken.
