@@ -33,7 +33,7 @@ is a loopback address or a socket of the file system, since commands have no pas
 With --check settings, topology and plans are read and held against each other, all
 problems of the settings are named at once, and nothing runs. SIGHUP reads topology,
 plans, agents and switches again, and takes them over whole or not at all. SIGINT or
-SIGTERM ends it; agents and switches keep what they have. docs/loop-promises.md draws a cycle.`,
+SIGTERM ends it; agents and switches keep what they have. docs/loop.md has more.`,
 		Example: `  hopscope control config >control.yaml
   hopscope control --config control.yaml --check
   hopscope control --config control.yaml

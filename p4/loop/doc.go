@@ -20,7 +20,7 @@
 //
 // # Promises
 //
-// What holds beside the promises of docs/loop-promises.md, and its tests (the first one with 6 seeds, and 50 by night):
+// What holds beside the promises of planner/control, and its tests (the first one with 6 seeds, and 50 by night):
 //
 //	| event | what holds | test |
 //	| --- | --- | --- |

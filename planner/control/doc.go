@@ -49,6 +49,50 @@
 // An agent that this controller had before may have a plan that this controller never sent. It then follows another
 // controller. This one stands down, as it does with [Superseded], and does nothing until it is asked to resume.
 //
+// # Promises
+//
+//	tick n                                                                                tick n+1
+//	│ suspicious links      switches have       all agents             old entries          │
+//	│ → plan of epoch e     entries of e        have e                 are gone             │
+//	├───────────────────────┼───────────────────┼───────── grace ──────┼────────────────────┤
+//	│ make: entries of e    │ move: probes of e │                      │ steady             │
+//	│ beside those of e−1   │                   │ break: e−1 goes      │                    │
+//	├───────────────────────┴───────────────────┴──────────────────────┴────────────────────┤
+//	│ reports of e are used, those of e−1 are late and counted                              │
+//
+//   - No link goes out of sight. A link with working devices and agents is covered again within a cycle. A change of
+//     attention interrupts no coverage, whatever is lost and whenever the controller crashes. When a new base plan moves
+//     a link to another agent's probe, there may be a gap between both answers.
+//   - No epochs are mixed. In one cycle the used reports of an agent carry one epoch. Others are counted.
+//   - No orphans. Once a plan is in force, switches hold its entries and no others of this controller. A switch that
+//     refuses to give one up is failed, and asked again at growing intervals.
+//   - Attention is kept. A suspicious link in detail stays so over a restart with the journal, whatever is refused, lost
+//     or late.
+//   - Nothing is guessed. After a crash or a lost answer, devices are read.
+//   - Refused whole. A plan that fails its check, or that an agent or a switch refuses, leaves the plan before in force,
+//     with the reason in the status. An agent that refuses that one too, and a switch that refuses shared entries, are
+//     left out and named.
+//   - Confirmed. A plan is in force when every expected device has it and at least one agent has confirmed it.
+//   - Bounded. At most [Config.MaxChanges] probes change in a cycle, at most [Config.Budget] hops are in detail, and
+//     tables hold two epochs. Links left out have the lowest weights, and are named.
+//   - One controller. A controller that sees another's plan, or is not primary, stands down and sends nothing.
+//
+// A device is up while it is connected, answers, and refuses nothing required. After a start, unknown devices are
+// expected for as many cycles as there are attempts; [Down] shortens that. A removed switch keeps its entries while it is
+// unreachable, or for good if the control ends before.
+//
+// Requests to a device must arrive in order or not at all. Streams of agents ensure that, P4Runtime does not. A switch
+// that executes a write after its time limit and the following read keeps an orphan, or misses an entry, until the next
+// read: after [Config.Audit] cycles at the latest, or, with 0, after the next failure there.
+//
+// TestExplore explores every order, loss, delay and refusal of messages between three switches, an agent and two plans,
+// and a crash at any moment. With switches that acknowledge entries falsely or lose all, the promises hold after the
+// next audit. TestRandom goes on in larger networks, TestOvertaken with writes behind later reads.
+// TestBrokenControllers breaks the controller in thirteen ways, and the exploration finds every one.
+//
+// With 1,125 switches and 90 agents a tick takes 4.7 ms of processor time, and a whole change-over 12.7 ms (go test
+// ./planner/control -run XXX -bench Cycle -benchmem -benchtime 40x).
+//
 // # Epochs
 //
 // [Controller.Accept] decides which reports to use. Between two ticks, reports of one epoch are used from an agent. It
