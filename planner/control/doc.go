@@ -51,31 +51,31 @@
 //
 // # Promises
 //
-//	tick n                                                                                tick n+1
-//	│ suspicious links      switches have       all agents             old entries          │
-//	│ → plan of epoch e     entries of e        have e                 are gone             │
-//	├───────────────────────┼───────────────────┼───────── grace ──────┼────────────────────┤
-//	│ make: entries of e    │ move: probes of e │                      │ steady             │
-//	│ beside those of e−1   │                   │ break: e−1 goes      │                    │
-//	├───────────────────────┴───────────────────┴──────────────────────┴────────────────────┤
-//	│ reports of e are used, those of e−1 are late and counted                              │
+//		tick n                                                                                tick n+1
+//		│ suspicious links      switches have       all agents             old entries          │
+//		│ → plan of epoch e     entries of e        have e                 are gone             │
+//		├───────────────────────┼───────────────────┼───────── grace ──────┼────────────────────┤
+//		│ make: entries of e    │ move: probes of e │                      │ steady             │
+//		│ beside those of e−1   │                   │ break: e−1 goes      │                    │
+//		├───────────────────────┴───────────────────┴──────────────────────┴────────────────────┤
+//		│ reports of e are used, those of e−1 are late and counted                              │
 //
-//   - No link goes out of sight. A link with working devices and agents is covered again within a cycle. A change of
-//     attention interrupts no coverage, whatever is lost and whenever the controller crashes. When a new base plan moves
-//     a link to another agent's probe, there may be a gap between both answers.
-//   - No epochs are mixed. In one cycle the used reports of an agent carry one epoch. Others are counted.
-//   - No orphans. Once a plan is in force, switches hold its entries and no others of this controller. A switch that
-//     refuses to give one up is failed, and asked again at growing intervals.
-//   - Attention is kept. A suspicious link in detail stays so over a restart with the journal, whatever is refused, lost
-//     or late.
-//   - Nothing is guessed. After a crash or a lost answer, devices are read.
-//   - Refused whole. A plan that fails its check, or that an agent or a switch refuses, leaves the plan before in force,
-//     with the reason in the status. An agent that refuses that one too, and a switch that refuses shared entries, are
-//     left out and named.
-//   - Confirmed. A plan is in force when every expected device has it and at least one agent has confirmed it.
-//   - Bounded. At most [Config.MaxChanges] probes change in a cycle, at most [Config.Budget] hops are in detail, and
-//     tables hold two epochs. Links left out have the lowest weights, and are named.
-//   - One controller. A controller that sees another's plan, or is not primary, stands down and sends nothing.
+//	  - No link goes out of sight. A link with working devices and agents is covered again within a cycle. A change of
+//	    attention interrupts no coverage, whatever is lost and whenever the controller crashes. When a new base plan moves
+//	    a link to another agent's probe, there may be a gap between both answers.
+//	  - No epochs are mixed. In one cycle the used reports of an agent carry one epoch. Others are counted.
+//	  - No orphans. Once a plan is in force, switches hold its entries and no others of this controller. A switch that
+//	    refuses to give one up is failed, and asked again at growing intervals.
+//	  - Attention is kept. A suspicious link in detail stays so over a restart with the journal, whatever is refused, lost
+//	    or late.
+//	  - Nothing is guessed. After a crash or a lost answer, devices are read.
+//	  - Refused whole. A plan that fails its check, or that an agent or a switch refuses, leaves the plan before in force,
+//	    with the reason in the status. An agent that refuses that one too, and a switch that refuses shared entries, are
+//	    left out and named.
+//	  - Confirmed. A plan is in force when every expected device has it and at least one agent has confirmed it.
+//	  - Bounded. At most [Config.MaxChanges] probes change in a cycle, at most [Config.Budget] hops are in detail, and
+//	    tables hold two epochs. Links left out have the lowest weights, and are named.
+//	  - One controller. A controller that sees another's plan, or is not primary, stands down and sends nothing.
 //
 // A device is up while it is connected, answers, and refuses nothing required. After a start, unknown devices are
 // expected for as many cycles as there are attempts; [Down] shortens that. A removed switch keeps its entries while it is
