@@ -50,7 +50,7 @@ func (n *Network) aheadOf(p *packet) {
 		if dst.node == at {
 			out = dst.iface
 		} else {
-			out = max(0, n.routes.Choose(at, n.switches[at].salt, dst.edge, len(n.switches), p.hash))
+			out = max(0, n.spread(at, dst.edge, p.hash))
 		}
 		q := &n.queues[out]
 		prefetchQueue(q, &n.switches[at])

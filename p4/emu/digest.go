@@ -62,8 +62,8 @@ func (n *Network) holdEverywhere(p *pint.Plan) error {
 // carriesPINT reports whether the packets of flow i carry PINT digests.
 func (n *Network) carriesPINT(i int) bool { return n.planner.chosen(n.flows[i].hash) }
 
-func (x *planner) chosen(hash uint64) bool {
-	return x.plan != nil && sim.Mix(hash^pintSalt) < x.share
+func (x *planner) chosen(hash uint32) bool {
+	return x.plan != nil && sim.Mix(uint64(hash)^pintSalt) < x.share
 }
 
 // probability is p as a threshold for a uniform 64-bit number.
@@ -111,8 +111,8 @@ func (n *Network) writeDigest(p *packet, d *device, h *Hop, last bool) {
 		Node: d.id, Latency: uint64(h.Latency()), Queue: uint64(h.QueueBytes),
 		Utilization: uint64(h.Load),
 	}, uint32(sim.Mix(uint64(p.digestID)^roundingSalt)))
-	if d.forged != 0 && sim.Mix(uint64(p.digestID)^d.salt) < d.forged {
-		p.digest = sim.Mix(uint64(p.digestID)^d.salt^forgerySalt) >> (64 - plan.Bits)
+	if d.forged != 0 && sim.Mix(uint64(p.digestID^d.salt)) < d.forged {
+		p.digest = sim.Mix(uint64(p.digestID^d.salt)^forgerySalt) >> (64 - plan.Bits)
 	}
 	if looped > 0 {
 		n.stats.LoopsDetected++

@@ -37,7 +37,7 @@ func TestLoopsAreDetected(t *testing.T) {
 			cfg := pintConfig(t)
 			cfg.LinkRate, cfg.PINTShare, cfg.Script = 1e9, 1, script
 			kept := keepPINT(&cfg)
-			n := mustNew(t, cfg, 24)
+			n := mustNew(t, cfg, 26)
 			reported := map[digestKey]int{}
 			for _, r := range n.reports(t, total) {
 				if r.Flags&decode.Loop == 0 {

@@ -5,7 +5,7 @@
 // # What is emulated
 //
 // It is a discrete-event simulation in virtual nanoseconds. Hosts emit packets (Poisson or paced). Switches route them
-// on shortest paths and choose among equal ones by a hash of the 5-tuple, which each switch salts differently. Every
+// on shortest paths and choose among equal ones as hopscope.p4 does, by a hash of the 5-tuple that each switch salts differently. Every
 // interface has a queue of bounded bytes that is served at a rate, first come first served, with tail drop. Hop latency
 // and queue occupancy are therefore consequences of load. A script of faults changes rates, links, routes, access
 // lists, switches and the delivery of reports.

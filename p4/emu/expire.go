@@ -3,6 +3,8 @@ package emu
 import (
 	"fmt"
 	"time"
+
+	programs "github.com/hopscope/hopscope/p4/emu/program"
 )
 
 // Expire returns the interface by which a packet of f with this TTL or hop limit reaches the switch where that expires.
@@ -10,8 +12,7 @@ import (
 // lost before. Present routes count, and faults that drop packets do not. Flow f needs no rate, and adds no traffic.
 func (n *Network) Expire(f *Flow, ttl int) (iface int, ok bool) {
 	s := flow{src: int32(f.From), dst: int32(f.To), srcPort: f.SrcPort, dstPort: f.DstPort, proto: f.Proto, v6: f.IPv6}
-	k := n.key(&s)
-	hash, at, in := ecmp(&k), n.hosts[f.From].node, n.hosts[f.From].iface
+	hash, at, in := programs.FlowHash(n.key(&s)), n.hosts[f.From].node, n.hosts[f.From].iface
 	for range n.switches {
 		if ttl--; ttl <= 0 {
 			return int(in), true
@@ -31,8 +32,7 @@ func (n *Network) Expire(f *Flow, ttl int) (iface int, ok bool) {
 // (LinkDown, LosePackets). Queues are empty for it, and it fills none. Flow f needs no rate, and adds no traffic.
 func (n *Network) Cross(f *Flow) (takes time.Duration, switches int, ok bool) {
 	s := flow{src: int32(f.From), dst: int32(f.To), srcPort: f.SrcPort, dstPort: f.DstPort, proto: f.Proto, v6: f.IPv6}
-	k := n.key(&s)
-	hash, at, to := ecmp(&k), n.hosts[f.From].node, &n.hosts[f.To]
+	hash, at, to := programs.FlowHash(n.key(&s)), n.hosts[f.From].node, &n.hosts[f.To]
 	takes = n.cfg.LinkDelay // from the host
 	for range n.switches {
 		switches++
@@ -57,7 +57,7 @@ func (n *Network) Cross(f *Flow) (takes time.Duration, switches int, ok bool) {
 }
 
 // Resalt changes the salt by which a switch hashes flows, as a restart or an update of its software may. It returns an error for a switch that is not there.
-func (n *Network) Resalt(node string, salt uint64) error {
+func (n *Network) Resalt(node string, salt uint32) error {
 	i, ok := n.graph.Lookup(node)
 	if !ok {
 		return fmt.Errorf("there is no switch %q", node)

@@ -44,7 +44,7 @@ func (n *Network) ingress(i int32, p *packet, entering bool) {
 		n.enter(p, d)
 	}
 	if d.faulty {
-		if d.acl != 0 && sim.Mix(p.hash^d.salt^aclSalt) < d.acl {
+		if d.acl != 0 && sim.Mix(uint64(p.hash^d.salt)^aclSalt) < d.acl {
 			n.drop(i, p, Denied)
 			return
 		}

@@ -40,8 +40,8 @@ func hostAddr6(e, k int) (a [16]byte) {
 
 // flow is the state of one flow. It holds no pointer, so that a million of them cost the garbage collector nothing.
 type flow struct {
-	hash             uint64
-	src, dst         int32 // hosts
+	hash             uint32 // [programs.FlowHash]
+	src, dst         int32  // hosts
 	srcPort, dstPort uint16
 	proto            uint8
 	v6, options      bool

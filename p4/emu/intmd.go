@@ -55,7 +55,7 @@ func (n *Network) source(p *packet, d *device) {
 	var out, in uint64
 	switch {
 	case front > 0:
-		headers.AppendUDP(b[:0], 0xc000|uint16(p.hash>>50), markPort, p.size-l4-k-udpLen) // resized below
+		headers.AppendUDP(b[:0], 0xc000|uint16(p.hash>>18), markPort, p.size-l4-k-udpLen) // resized below
 		h.NPT, h.Original = 2, uint16(p.proto)
 		p.setProto(udp)
 		p.proto = udp

@@ -79,7 +79,7 @@ type device struct {
 	dialect Dialect
 	faulty  bool // a fault below is not at rest
 	id      uint32
-	salt    uint64
+	salt    uint32
 	clock   int64 // device time at virtual 0
 	written written
 
@@ -138,7 +138,7 @@ type packet struct {
 	then    int32 // switch that it belongs to
 	flow    int32
 	dst     int32 // host
-	hash    uint64
+	hash    uint32
 
 	arrived int64 // at node
 	queued  int64
@@ -255,7 +255,7 @@ func (n *Network) buildGraph(r *rand.Rand) error {
 	var edges []int
 	for i := range n.switches {
 		d := &n.switches[i]
-		*d = device{dialect: n.cfg.Dialect, id: n.cfg.FirstNode + uint32(i), salt: r.Uint64(), clock: n.epoch}
+		*d = device{dialect: n.cfg.Dialect, id: n.cfg.FirstNode + uint32(i), salt: uint32(r.Uint64()), clock: n.epoch}
 		if s := int64(n.cfg.ClockSkew); s > 0 {
 			d.clock += r.Int64N(2*s+1) - s
 		}

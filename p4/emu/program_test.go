@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -141,5 +142,58 @@ func step(t *testing.T, n *Network, p *packet, d *device, i, of int, r *rand.Ran
 		if len(got) < 100 || !bytes.Equal(got, want) {
 			t.Fatalf("report of %d bytes:\n got %x\nwant %x", len(*reported), got, want)
 		}
+	}
+}
+
+// Switches choose among next hops of a flow as hopscope.p4 does with the same salt, over both versions of IP and both transports.
+func TestNextHopIsProgram(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Topology, cfg.IPv6Share = "leaf-spine:5,6", .5
+	n := mustNew(t, cfg, 3)
+	used := map[int32]int{}
+	for node := range int32(len(n.switches)) {
+		s, err := bmv2.New("hopscope")
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := []string{fmt.Sprintf("table_set_default ingress.forward.salt set_salt %d", n.switches[node].salt)}
+		for e, edge := range n.routes.Edges {
+			out, several := n.routes.Hops(node, int32(e), len(n.switches))
+			if several == nil {
+				several = []int32{out}
+			}
+			if out == -1 && int(node) == edge {
+				continue
+			}
+			for i, to := range several {
+				list = append(list, fmt.Sprintf("table_add ingress.forward.member forward %d %d => %d 1 2", e, i, n.ports[to].number))
+			}
+			v4, v6 := hostAddr4(e, -1), hostAddr6(e, -1)
+			list = append(list,
+				fmt.Sprintf("table_add ingress.forward.forwarding4 spread %v/24 => %d %d", netip.AddrFrom4(v4), e, len(several)),
+				fmt.Sprintf("table_add ingress.forward.forwarding6 spread %v/112 => %d %d", netip.AddrFrom16(v6), e, len(several)))
+		}
+		for _, c := range list {
+			if err := s.Command(c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range n.flows {
+			f := &n.flows[i]
+			if n.hosts[f.dst].node == node {
+				continue
+			}
+			p := &packet{}
+			n.build(p, i, f, 200)
+			var x bmv2.Packet
+			want := n.nextHop(node, &n.hosts[f.dst], f.hash, f.v6)
+			if !s.Ingress(&x, 1, p.buf, p.size) || int(x.Port) != int(n.ports[want].number) {
+				t.Fatalf("flow %d at switch %d leaves by port %d, want %d", i, node, x.Port, n.ports[want].number)
+			}
+			used[want]++
+		}
+	}
+	if len(used) < 50 {
+		t.Errorf("packets left by %d interfaces", len(used))
 	}
 }

@@ -1,6 +1,9 @@
 package emu
 
-import "github.com/hopscope/hopscope/p4/emu/sim"
+import (
+	programs "github.com/hopscope/hopscope/p4/emu/program"
+	"github.com/hopscope/hopscope/p4/emu/sim"
+)
 
 // divert is a fault's line in the forwarding table of a switch: these flows leave by that interface.
 type divert struct {
@@ -13,13 +16,13 @@ const divertSalt = 0x64697672
 
 // nextHop returns the egress interface of switch at for a packet of flow hash to dst, or -1. Faults come before entries
 // of the control plane, and these before the routes that switches find.
-func (n *Network) nextHop(at int32, dst *host, hash uint64, v6 bool) int32 {
+func (n *Network) nextHop(at int32, dst *host, hash uint32, v6 bool) int32 {
 	if dst.node == at {
 		return dst.iface
 	}
 	d := &n.switches[at]
 	for i := 0; d.faulty && i < len(d.diverts); i++ {
-		if v := &d.diverts[i]; sim.Mix(hash^divertSalt) < v.share && n.queues[v.iface].Up {
+		if v := &d.diverts[i]; sim.Mix(uint64(hash)^divertSalt) < v.share && n.queues[v.iface].Up {
 			return v.iface
 		}
 	}
@@ -28,7 +31,17 @@ func (n *Network) nextHop(at int32, dst *host, hash uint64, v6 bool) int32 {
 			return out
 		}
 	}
-	return n.routes.Choose(at, d.salt, dst.edge, len(n.switches), hash)
+	return n.spread(at, dst.edge, hash)
+}
+
+// spread returns the interface of switch at that the shortest paths to the e-th edge switch give a flow, or -1. Among several ones
+// the program chooses.
+func (n *Network) spread(at, e int32, hash uint32) int32 {
+	out, several := n.routes.Hops(at, e, len(n.switches))
+	if several == nil {
+		return out
+	}
+	return several[programs.Spread(n.switches[at].salt, hash, uint32(len(several)))]
 }
 
 // Route returns the egress interfaces of the packets of flow i by the present routes. The result ok is false if they do

@@ -1,13 +1,12 @@
 package emu
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
-	"math/bits"
 	"math/rand/v2"
 
 	"github.com/hopscope/hopscope/decode"
+	programs "github.com/hopscope/hopscope/p4/emu/program"
 	"github.com/hopscope/hopscope/p4/emu/sim"
 )
 
@@ -53,8 +52,7 @@ func (n *Network) buildFlows() error {
 			src: int32(f.From), dst: int32(f.To), srcPort: f.SrcPort, dstPort: f.DstPort, proto: f.Proto, v6: f.IPv6,
 			size: uint16(f.PacketBytes), left: uint32(f.Packets),
 		}
-		k := n.key(&s)
-		s.hash = ecmp(&k)
+		s.hash = programs.FlowHash(n.key(&s))
 		n.flows = append(n.flows, s)
 		n.extra = append(n.extra, extraFlow{flow: len(n.flows) - 1, every: 1e9 / f.Rate, next: float64(f.Start), poisson: f.Poisson})
 		n.events.Add(int64(f.Start), n.timer(timerExtra, i))
@@ -80,20 +78,7 @@ func (n *Network) draw(f *flow) {
 	if m := n.cfg.FlowPackets; m > 0 {
 		f.left = uint32(min(1+r.ExpFloat64()*m, math.MaxUint32))
 	}
-	k := n.key(f)
-	f.hash = ecmp(&k)
-}
-
-// ecmp is the hash by which switches choose among equal paths. It is no secret, as that of real switches.
-func ecmp(k *decode.FlowKey) uint64 {
-	mix := func(a, b uint64) uint64 {
-		hi, lo := bits.Mul64(a, b)
-		return hi ^ lo
-	}
-	le := binary.LittleEndian
-	const m0, m1, m2 = 0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3
-	last := uint64(k.SrcPort)<<48 | uint64(k.DstPort)<<32 | uint64(k.Proto)<<8 | uint64(k.IPVersion)
-	return mix(mix(le.Uint64(k.Src[:])^m0, le.Uint64(k.Src[8:]))^last^m2, mix(le.Uint64(k.Dst[:])^m1, le.Uint64(k.Dst[8:])))
+	f.hash = programs.FlowHash(n.key(f))
 }
 
 // gap draws the time to the next event of a Poisson process, in ns and at least 1.

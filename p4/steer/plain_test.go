@@ -123,7 +123,7 @@ func TestPlainLinks(t *testing.T) {
 	if !slices.ContainsFunc(links, explains) {
 		t.Errorf("%d findings of paths, by cause %v, and those of links %+v", len(paths), caused, links)
 	}
-	if want := "probes were lost from 10.1."; !strings.Contains(links[0].Text, want) || !strings.Contains(links[0].Text, "10 sessions over it") {
+	if want := "probes were lost from 10.1."; !strings.Contains(links[0].Text, want) || !strings.Contains(links[0].Text, "15 sessions over it") {
 		t.Errorf("no %q in %s", want, links[0].Text)
 	}
 	if last.End == 0 {

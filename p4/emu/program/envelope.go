@@ -1,6 +1,9 @@
 package program
 
-import "github.com/hopscope/hopscope/p4"
+import (
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/p4"
+)
 
 // reportLargest is how much of a packet a report holds at most.
 const reportLargest = 900
@@ -138,6 +141,18 @@ func (p *Packet) key() []byte {
 	}
 	return p.flow[:flowBytes]
 }
+
+// FlowHash is the hash of a flow by which switches choose among next hops: CRC-32 over the key of tables of flows.
+func FlowHash(k decode.FlowKey) uint32 {
+	p := Packet{src: k.Src[:], dst: k.Dst[:], proto: k.Proto, srcPort: k.SrcPort, dstPort: k.DstPort}
+	if k.IPVersion == 4 {
+		p.src, p.dst = k.Src[12:], k.Dst[12:]
+	}
+	return crcOf(p.key())
+}
+
+// Spread returns which of some next hops, 1 at least, the hash of a flow and the salt of a switch choose.
+func Spread(salt, flow, members uint32) uint32 { return crcWord(salt+flow) % members }
 
 // flowKey is the key of tables of flows.
 func flowKey() []p4.Field {

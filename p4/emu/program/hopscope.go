@@ -235,7 +235,7 @@ func (c *hopscope) choose(s *Switch, p *Packet) (reason uint8) {
 			port = p.shim[2:4]
 		}
 		flow := crc32.Update(crcOf(k[:35]), crc32.IEEETable, port)
-		chosen := crcWord(uint32(c.salt.Find(nil).Arg(0))+flow) % count
+		chosen := Spread(uint32(c.salt.Find(nil).Arg(0)), flow, count)
 		group := uint16(r.Arg(0))
 		r = c.member.Find([]byte{byte(group >> 8), byte(group), byte(chosen >> 8), byte(chosen)})
 	}

@@ -57,13 +57,12 @@ func (r *Routes) set(at int32) []int32 { return r.sets[at+1 : at+1+r.sets[at]] }
 // At is the route of switch s towards the e-th edge switch.
 func (r *Routes) At(s, e int32, nodes int) *int32 { return &r.next[int(e)*nodes+int(s)] }
 
-// Choose returns the egress interface of switch s for a packet of flow hash to the hosts of the e-th edge switch, or
-// -1. Switches salt the hash differently; else those of the second tier would all choose as the first did.
-func (r *Routes) Choose(s int32, salt uint64, e int32, nodes int, hash uint64) int32 {
+// Hops returns the egress interface of switch s to the hosts of the e-th edge switch, or -1. Where there are several,
+// it returns them all in place of one.
+func (r *Routes) Hops(s, e int32, nodes int) (one int32, several []int32) {
 	out := *r.At(s, e, nodes)
 	if out >= -1 {
-		return out
+		return out, nil
 	}
-	set := r.set(-2 - out)
-	return set[pick(Mix(hash^salt), len(set))]
+	return -1, r.set(-2 - out)
 }
