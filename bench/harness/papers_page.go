@@ -14,7 +14,7 @@ Each figure, table, algorithm, theorem and stated result of five texts, with our
 [bench/harness](../bench/harness/papers.go) and [bench/results](../bench/results). ` + "`make papers`" + ` measures what is not measured yet.
 
 Parentheses have the range of a published figure: by its digits, the error of reading a curve from its description (our texts lack the pictures), and the spread of its experiment. Ours reproduces it
-within that range; a figure outside is bold, and its remark has the reason. Times are of other machines: only orders of size and shapes are compared. An empty place, or run, is that of the row above.
+within that range; a figure outside is bold, and its remark has the reason. Times are of other machines: only orders of size and shapes are compared. An empty place, run or test is that of the row above.
 ` + "`go test ./PACKAGE -run '^TEST$'`" + ` runs a test.
 
 Readings: [cover](../planner/cover/solve/doc.go), [orchestrate](../planner/orchestrate/solve/doc.go), [attention](../planner/attention/solve/doc.go),
@@ -65,6 +65,7 @@ func (t *Paper) write(b *strings.Builder, read ResultFiles) (map[PaperState]int,
 	tables := map[PaperState]*strings.Builder{Tested: {}, Missing: {}}
 	places := map[string][]string{} // of items with nothing to measure, by the reason
 	var reasons []string
+	last := "" // test of the row above
 	for k := range t.Items {
 		i := &t.Items[k]
 		state, ours, err := i.Judge(read)
@@ -76,8 +77,12 @@ func (t *Paper) write(b *strings.Builder, read ResultFiles) (map[PaperState]int,
 		case len(i.Values) > 0:
 			i.writeFigures(&figures, state, ours, runs, read)
 		case state == Tested:
-			pkg, name, _ := strings.Cut(i.Test, " ")
-			row(tables[state], i.Place, join(i.What, i.Note), fmt.Sprintf("`%s` `%s`", pkg, name))
+			test := ""
+			if i.Test != last {
+				pkg, name, _ := strings.Cut(i.Test, " ")
+				test, last = fmt.Sprintf("`%s` `%s`", pkg, name), i.Test
+			}
+			row(tables[state], i.Place, join(i.What, i.Note), test)
 		case state == Drawing:
 			if places[i.Why] == nil {
 				reasons = append(reasons, i.Why)

@@ -81,9 +81,11 @@ Metrics of [hopscope console](fleet.md#the-page).
 Use of the page of a collector, a consumer or a console ([access](access.md)).
 
 `)
+	var ofPage, ofAgents []metricLine
 	for _, m := range pageMetrics {
-		writeMetric(w, m.Name, m.Kind.String(), m.Labels, m.Help)
+		ofPage = append(ofPage, metricLine{m.Name, m.Kind.String(), m.Labels, m.Help})
 	}
+	writeMetricLines(w, ofPage)
 	fmt.Fprint(w, `
 ## The agents
 
@@ -91,8 +93,9 @@ Metrics of [hopscope agent](agent.md) at `+"`/metrics` of `status.listen`"+`.
 
 `)
 	for _, m := range agent.Metrics() {
-		writeMetric(w, m.Name, m.Kind, m.Labels, m.Help)
+		ofAgents = append(ofAgents, metricLine{m.Name, m.Kind, m.Labels, m.Help})
 	}
+	writeMetricLines(w, ofAgents)
 	fmt.Fprint(w, `
 ## The control of probes
 
@@ -140,22 +143,43 @@ func writeAgentSettings(w io.Writer) error {
 	return settings.Print(w, &cfg)
 }
 
-// writeMetrics writes a list of metrics.
+// writeMetrics writes a list of metrics. Metrics with one meaning share a line.
 func writeMetrics(w io.Writer, list []collector.Metric) error {
-	for _, m := range list {
-		writeMetric(w, m.Name, m.Kind.String(), m.Labels, m.Help)
+	lines := make([]metricLine, len(list))
+	for i, m := range list {
+		lines[i] = metricLine{m.Name, m.Kind.String(), m.Labels, m.Help}
 	}
+	writeMetricLines(w, lines)
 	return nil
 }
 
-func writeMetric(w io.Writer, name, kind string, labels []string, help string) {
-	if len(labels) > 0 {
-		name += "` `{" + strings.Join(labels, ",") + "}"
+type metricLine struct {
+	name, kind string
+	labels     []string
+	help       string
+}
+
+func writeMetricLines(w io.Writer, list []metricLine) {
+	names := map[string][]string{}
+	rest := func(m metricLine) (text string) {
+		if len(m.labels) > 0 {
+			text = " `{" + strings.Join(m.labels, ",") + "}`"
+		}
+		if m.kind != "gauge" && (m.kind != "counter" || !strings.HasSuffix(m.name, "_total")) {
+			text += " `" + m.kind + "`"
+		}
+		return text + ": " + m.help
 	}
-	if kind != "gauge" && (kind != "counter" || !strings.HasSuffix(strings.Split(name, "`")[0], "_total")) {
-		name += "` `" + kind
+	for _, m := range list {
+		names[rest(m)] = append(names[rest(m)], "`"+m.name+"`")
 	}
-	fmt.Fprintf(w, "- `%s`: %s\n", name, help)
+	for _, m := range list {
+		text := rest(m)
+		if len(names[text]) > 0 {
+			fmt.Fprintf(w, "- %s%s\n", strings.Join(names[text], ", "), text)
+			names[text] = nil
+		}
+	}
 }
 
 // writeSeriesPage writes docs/series.md.
