@@ -30,7 +30,7 @@ beside ours. What a whole collector keeps up with is "hopscope selftest".`,
 		Args:             cli.NoCommand,
 		RunE:             func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.AddCommand(pipelineCommand(), plannerCommand(), pintCommand(), fleetCommand(), findingsCommand(), agentCommand(), loopCommand(), udpCommand(), peersCommand(), sizingCommand(), compareCommand())
+	root.AddCommand(pipelineCommand(), plannerCommand(), pintCommand(), fleetCommand(), findingsCommand(), agentCommand(), loopCommand(), udpCommand(), peersCommand(), sizingCommand(), soakCommand(), compareCommand())
 	cli.Prepare(root, func(run cli.Run) cli.Run { return cli.Interruptible(run, nil) })
 	return root
 }

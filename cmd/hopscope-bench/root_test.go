@@ -77,6 +77,7 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"findings --algorithm no-such-program", "findings --write-instances text --hops 1", "findings ports --algorithm true", "findings --algorithm true --time-limit 0s",
 		"loop --algorithm no-such-program", "loop --write-instances text --fault link-down", "loop bytes --algorithm true",
 		"sizing x", "sizing --format xml", "sizing --setups large", "sizing --program nowhere", "sizing --influxd nowhere", "sizing --rounds 0", "sizing --turn 1ms", "sizing --rate -1",
+		"soak x", "soak --format xml", "soak --program nowhere", "soak --influxd nowhere", "soak --trial 1ms", "soak --length 1s", "soak --length 1m --settle 1m", "soak --share 0", "soak --share 2",
 		"pint x", "pint --figure 13", "pint --runs -1", "pint --format xml", "pint --row nonsense",
 		"loop x", "loop nonsense", "loop --fault nonsense", "loop --format xml", "loop --seeds 0",
 		"planner --format xml", "findings --format xml", "compare --format xml text text", "compare text", "compare text text", "compare nowhere nowhere",

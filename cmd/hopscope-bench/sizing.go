@@ -60,24 +60,8 @@ of "hopscope docs sizing", which is measured in turns with the load; both are me
 				return cli.Usagef("--setups: no %q; there are %s", s, strings.Join(names, ", "))
 			}
 		}
-		if o.Program == "" {
-			self, err := os.Executable()
-			if err != nil {
-				return err
-			}
-			o.Program = filepath.Join(filepath.Dir(self), "hopscope")
-		}
-		for _, p := range []*string{&o.Program, &o.Influxd} {
-			if *p == "" {
-				continue
-			}
-			path, err := exec.LookPath(*p)
-			if err != nil {
-				return cli.WrongInput(err)
-			}
-			if *p, err = filepath.Abs(path); err != nil {
-				return err
-			}
+		if err := findPrograms(&o.Program, &o.Influxd); err != nil {
+			return err
 		}
 		var setup atomic.Value
 		setup.Store("")
@@ -90,4 +74,28 @@ of "hopscope docs sizing", which is measured in turns with the load; both are me
 		return out.write(c, nil, func(w io.Writer) error { return r.Print(w) })
 	}
 	return c
+}
+
+// findPrograms makes the paths of the collector and of a server absolute. Without a path the collector is beside this program.
+func findPrograms(program, server *string) error {
+	if *program == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		*program = filepath.Join(filepath.Dir(self), "hopscope")
+	}
+	for _, p := range []*string{program, server} {
+		if *p == "" {
+			continue
+		}
+		path, err := exec.LookPath(*p)
+		if err != nil {
+			return cli.WrongInput(err)
+		}
+		if *p, err = filepath.Abs(path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
