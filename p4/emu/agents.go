@@ -238,8 +238,8 @@ func (n *Network) agentSends(a *prober) {
 func (n *Network) sendWide(a *prober, t *probe.Template, now int64) {
 	i, p := n.newPacket()
 	h := &n.hosts[a.host]
-	p.buf = t.AppendFrame(p.buf, now)
-	p.size = len(p.buf)
+	p.Buf = t.AppendFrame(p.Buf, now)
+	p.Size = len(p.Buf)
 	x := &a.plan.Probes[t.Probe]
 	p.kind, p.wide, p.flow, p.dst = sourceRouted, true, a.host, -1
 	p.carries, p.asked = md21, a.plan.Basic
@@ -261,7 +261,7 @@ func (n *Network) receiveWide(p *packet) bool {
 		return false
 	}
 	var x probe.Arrival
-	if why := a.parser.Parse(&x, p.buf); why != probe.OK {
+	if why := a.parser.Parse(&x, p.Buf); why != probe.OK {
 		a.stats.malformed++
 		if why != probe.Foreign {
 			a.spoiled++

@@ -144,19 +144,19 @@ func TestAgentsProbeIsProgram(t *testing.T) {
 		p := &n.packets[0]
 		switch r.IntN(3) {
 		case 0:
-			n.cfg.MTU = len(p.buf) - ethLen + r.IntN(60)
+			n.cfg.MTU = len(p.Buf) - ethLen + r.IntN(60)
 		case 1:
-			p.buf[ethLen+4+2*len(route)+headers.IPv4Len+udpLen+4+3] = uint8(r.IntN(2)) // hops left
+			p.Buf[ethLen+4+2*len(route)+headers.IPv4Len+udpLen+4+3] = uint8(r.IntN(2)) // hops left
 		}
 		for i := range route {
 			d := &n.switches[i]
 			d.id = uint32(10 + i)
-			before := bytes.Clone(p.buf)
+			before := bytes.Clone(p.Buf)
 			us := func(most int64) time.Duration { return time.Duration(r.Int64N(most)) * time.Microsecond }
 			h := Hop{Node: i, NodeID: d.id, EgressPort: uint16(route[i]), QueueBytes: r.Uint32N(1 << 19), Ingress: us(1 << 40)}
 			h.Egress = h.Ingress + us(1<<20)
 			h.ingressPort = uint16(n.ports[p.in].number)
-			if p.pass = (&programs.Packet{}); !n.execute(p, d, p.pass) {
+			if p.pass = (&programs.Packet{}); !n.follows(p, d, p.pass) {
 				t.Fatalf("seed %d, switch %d: the probe is not followed", seed, i)
 			}
 			n.stamp(p, d, &h)
@@ -178,12 +178,12 @@ func TestAgentsProbeIsProgram(t *testing.T) {
 				EgressPort: uint16(route[i]), PacketLength: uint32(len(before)), IngressTime: uint64(h.Ingress / time.Microsecond),
 				EgressTime: uint64(h.Egress / time.Microsecond), EnqueueDepth: h.QueueBytes,
 			}})
-			if err != nil || len(out) != 1 || int(out[0].Port) != route[i] || !bytes.Equal(out[0].Bytes, p.buf) || p.size != len(p.buf) {
-				t.Fatalf("seed %d, switch %d of %d: %v\n got %x\nwant %x", seed, i, len(route), err, p.buf, out)
+			if err != nil || len(out) != 1 || int(out[0].Port) != route[i] || !bytes.Equal(out[0].Bytes, p.Buf) || p.Size != len(p.Buf) {
+				t.Fatalf("seed %d, switch %d of %d: %v\n got %x\nwant %x", seed, i, len(route), err, p.Buf, out)
 			}
 		}
-		if be.Uint16(p.buf[ethLen-2:]) != headers.EtherIPv4 || headers.Fold(headers.Sum(p.buf[ethLen:ethLen+20])) != 0xffff {
-			t.Fatalf("seed %d: %x", seed, p.buf)
+		if be.Uint16(p.Buf[ethLen-2:]) != headers.EtherIPv4 || headers.Fold(headers.Sum(p.Buf[ethLen:ethLen+20])) != 0xffff {
+			t.Fatalf("seed %d: %x", seed, p.Buf)
 		}
 	}
 	if recorded < 150 || refused < 50 {

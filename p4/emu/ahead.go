@@ -46,16 +46,10 @@ func (n *Network) aheadOf(p *packet) {
 		prefetchQueue(&n.queues[p.out], &n.switches[p.node])
 	}
 	if at := p.comesTo(); at >= 0 {
-		dst, out := &n.hosts[p.dst], int32(0)
-		if dst.node == at {
-			out = dst.iface
-		} else {
-			out = max(0, n.spread(at, dst.edge, p.hash))
-		}
-		q := &n.queues[out]
-		prefetchQueue(q, &n.switches[at])
+		out := max(0, n.nextHop(at, &n.hosts[p.dst], p.hash, p.V6))
+		prefetchQueue(&n.queues[out], &n.switches[at])
 	}
-	if cap(p.buf) > 0 && cap(p.hops) > 0 {
-		prefetchFrame(&p.buf[:1][0], &p.hops[:1][0])
+	if cap(p.Buf) > 0 && cap(p.hops) > 0 {
+		prefetchFrame(&p.Buf[:1][0], &p.hops[:1][0])
 	}
 }

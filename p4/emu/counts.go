@@ -25,7 +25,7 @@ func (n *Network) countSent(p *packet) {
 		count(&c.SRPackets, 1)
 		count(&c.SRBytes, bytes)
 	}
-	if p.v6 {
+	if p.V6 {
 		count(&c.IPv6Packets, 1)
 		count(&c.IPv6Bytes, bytes)
 	} else {

@@ -105,7 +105,7 @@ func TestDigestReport(t *testing.T) {
 	p := whole(vector(t, "int10-tcp"))
 	p.pint, p.epoch, p.digestID, p.digest, p.hop = true, 7, 0x01020304, 0xaa_11223344, 5
 	d := &n.switches[2]
-	inner := p.buf[ethLen : ethLen+40]
+	inner := p.Buf[ethLen : ethLen+40]
 	n.report(p, d, &subject{hop: Hop{ingressPort: 1, QueueBytes: 99}, digest: true})
 	want, _ := hex.DecodeString("2000012c" + "00000003" + // version 2, number 300, node 3
 		"14100420" + "0000" + "5049" + "f000" + "0000" + // INT, IPv4, 16 words, 4 of metadata, F; domain, bits 0 to 3

@@ -17,7 +17,11 @@
 //
 // Source-routed probes go through p4/hopscope.p4, as package program executes it: parser, table of trusted ports, routes,
 // labels and blocks of INT. Queues, lines, faults and clocks are around it. The program gets what v1model does not show:
-// nanoseconds, bytes in queues, loads of lines and counters. What a switch does to packets of hosts is described here.
+// nanoseconds, bytes in queues, loads of lines and counters.
+//
+// Packets of hosts go through hopscope.p4, too: parser, routes over IPv4 and IPv6, choice among next hops, time to live,
+// addresses and checksums. It reads INT in them. Blocks and digests are written here, in all dialects. It does not know
+// labels (SR-MPLS), nor INT between UDP and TCP headers (NPT 2), of which it hashes the ports of UDP.
 //
 // # What a switch does to a packet
 //

@@ -39,7 +39,6 @@ func (n *Network) ingress(i int32, p *packet, entering bool) {
 		n.queueProbe(i, p, d, entering)
 		return
 	}
-	dst := &n.hosts[p.dst]
 	if entering {
 		n.enter(p, d)
 	}
@@ -53,10 +52,6 @@ func (n *Network) ingress(i int32, p *packet, entering bool) {
 			return
 		}
 	}
-	if !p.decrementTTL() {
-		n.drop(i, p, Expired)
-		return
-	}
 	p.segment = false
 	switch {
 	case p.labels > 0:
@@ -64,11 +59,17 @@ func (n *Network) ingress(i int32, p *packet, entering bool) {
 	case entering && d.written.policies:
 		p.out = n.steer(p, d)
 	}
-	if p.out < 0 && !p.segment && (!d.faulty || !slices.Contains(d.noRoute, dst.edge) || dst.node == p.node) {
-		p.out = n.nextHop(p.node, dst, p.hash, p.v6)
+	why := Delivered
+	switch {
+	case !p.segment:
+		why = n.route(p, d)
+	case !p.DecrementTTL():
+		why = Expired
+	case p.out < 0 || n.strays(p):
+		why = NoRoute
 	}
-	if p.out < 0 || p.segment && n.strays(p) {
-		n.drop(i, p, NoRoute)
+	if why != Delivered {
+		n.drop(i, p, why)
 		return
 	}
 	n.enqueue(i, p, d)
@@ -94,16 +95,16 @@ func (n *Network) enter(p *packet, d *device) {
 func (n *Network) enqueue(i int32, p *packet, d *device) {
 	q := &n.queues[p.out]
 	if !q.Up {
-		n.countDropped(p.out, p.size)
+		n.countDropped(p.out, p.Size)
 		n.drop(i, p, linkFailed)
 		return
 	}
 	n.drain(q)
 	p.found = q.Bytes
-	bytes := p.size + n.growth(p, d)
+	bytes := p.Size + n.growth(p, d)
 	start, done, ok := q.Accept(n.now, int64(bytes), i, p.kind == sourceRouted)
 	if !ok {
-		n.countDropped(p.out, p.size)
+		n.countDropped(p.out, p.Size)
 		n.drop(i, p, QueueFull)
 		return
 	}
@@ -144,12 +145,9 @@ func (n *Network) egress(p *packet, last bool) {
 	if q.Meter != nil {
 		q.Measure(n.now, n.line, n.found)
 	}
-	if p.kind != sourceRouted {
-		to, kind := int(p.then), byte(macSwitch)
-		if last {
-			to, kind = int(n.ports[p.out].host), macHost
-		}
-		p.readdress(int(p.node), kind, to)
+	if p.segment { // hopscope.p4 knows no labels
+		next, self := n.nextMAC(p.out), mac(macSwitch, int(p.node))
+		copy(p.Buf[copy(p.Buf, next[:]):], self[:])
 	}
 	if n.cfg.Observe == nil {
 		if p.kind == data && !p.pint && (!p.sampled || d.dialect == Off && p.carries == Off) {
@@ -224,7 +222,7 @@ func (n *Network) observe(p *packet, why Outcome) {
 	}
 	n.journey = Journey{
 		Flow: int(p.flow), Probe: p.kind == sourceRouted, Key: p.key, PacketID: p.id, Sampled: p.sampled, Outcome: why,
-		At: time.Duration(n.now), Node: int(p.node), Hops: p.hops, Frame: p.buf, length: p.size,
+		At: time.Duration(n.now), Node: int(p.node), Hops: p.hops, Frame: p.Buf, length: p.Size,
 		PINT: p.pint, DigestID: p.digestID, Digest: p.digest,
 	}
 	n.cfg.Observe(&n.journey)

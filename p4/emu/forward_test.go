@@ -104,12 +104,12 @@ func TestTTL(t *testing.T) {
 			at = ethLen + 7
 		}
 		for ttl := byte(64); ttl > 1; ttl-- {
-			if p.buf[at] != ttl || !p.decrementTTL() {
-				t.Fatalf("IPv6 %v: TTL %d, want %d and to pass", v6, p.buf[at], ttl)
+			if p.Buf[at] != ttl || !p.DecrementTTL() {
+				t.Fatalf("IPv6 %v: TTL %d, want %d and to pass", v6, p.Buf[at], ttl)
 			}
-			checkPacket(t, p.buf[ethLen:], 200-ethLen)
+			checkPacket(t, p.Buf[ethLen:], 200-ethLen)
 		}
-		if p.decrementTTL() {
+		if p.DecrementTTL() {
 			t.Errorf("IPv6 %v: a packet with TTL 1 passed", v6)
 		}
 	}

@@ -2,7 +2,6 @@ package emu
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"github.com/hopscope/hopscope/decode"
 	headers "github.com/hopscope/hopscope/decode/packet"
@@ -74,8 +73,8 @@ var tcpOptions = [12]byte{1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 1}
 func (n *Network) build(p *packet, index int, f *flow, size int) {
 	src, dst := &n.hosts[f.src], &n.hosts[f.dst]
 	to, from := mac(macSwitch, int(src.node)), mac(macHost, int(f.src))
-	b := p.buf[:0]
-	p.l3 = ethLen
+	b := p.Buf[:0]
+	p.L3 = ethLen
 	ip, addresses := size-ethLen, 0 // the latter is where the addresses begin
 	if f.v6 {
 		b = headers.AppendEthernet(b, to, from, headers.EtherIPv6)
@@ -109,100 +108,15 @@ func (n *Network) build(p *packet, index int, f *flow, size int) {
 		c = 0xffff // 0 means that there is no checksum (RFC 768)
 	}
 	be.PutUint16(b[check:], c)
-	p.buf, p.size, p.v6, p.proto, p.id = b, size, f.v6, f.proto, f.id
+	p.Buf, p.Size, p.V6, p.proto, p.id = b, size, f.v6, f.proto, f.id
 	f.id++
 	f.sent++
 }
 
-// insert makes room for k bytes at off. The room holds whatever was there.
-func (p *packet) insert(off, k int) []byte {
-	old := len(p.buf)
-	p.buf = slices.Grow(p.buf, k)[:old+k]
-	copy(p.buf[off+k:], p.buf[off:old])
-	p.size += k
-	return p.buf[off : off+k]
-}
-
-// remove takes out k bytes at off.
-func (p *packet) remove(off, k int) {
-	p.buf = append(p.buf[:off], p.buf[off+k:]...)
-	p.size -= k
-}
-
-// resizeIP adds delta to the length field of the IP header.
-func (p *packet) resizeIP(delta int) {
-	h := p.buf[p.l3:]
-	if p.v6 {
-		be.PutUint16(h[4:], uint16(int(be.Uint16(h[4:]))+delta))
-		return
+// nextMAC is the address behind an interface.
+func (n *Network) nextMAC(out int32) headers.MAC {
+	if h := n.ports[out].host; h >= 0 {
+		return mac(macHost, int(h))
 	}
-	old := be.Uint16(h[2:])
-	be.PutUint16(h[2:], uint16(int(old)+delta))
-	headers.UpdateChecksum(h[10:12], uint64(old), uint64(be.Uint16(h[2:])))
-}
-
-// dscp reads the DSCP of the IP header, and setDSCP writes it.
-func (p *packet) dscp() uint8 {
-	h := p.buf[p.l3:]
-	if p.v6 {
-		return h[0]<<2&0x3c | h[1]>>6
-	}
-	return h[1] >> 2
-}
-
-func (p *packet) setDSCP(v uint8) {
-	h := p.buf[p.l3:]
-	if p.v6 {
-		h[0], h[1] = h[0]&0xf0|v>>2, h[1]&0x3f|v<<6
-		return
-	}
-	old := be.Uint16(h)
-	h[1] = v<<2 | h[1]&3
-	headers.UpdateChecksum(h[10:12], uint64(old), uint64(be.Uint16(h)))
-}
-
-// setProto writes the IP protocol, or the next header.
-func (p *packet) setProto(v uint8) {
-	h := p.buf[p.l3:]
-	if p.v6 {
-		h[6] = v
-		return
-	}
-	old := be.Uint16(h[8:])
-	h[9] = v
-	headers.UpdateChecksum(h[10:12], uint64(old), uint64(be.Uint16(h[8:])))
-}
-
-// readdress writes the MAC addresses of the line that the packet leaves by.
-func (p *packet) readdress(from int, toKind byte, to int) {
-	next, self := mac(toKind, to), mac(macSwitch, from)
-	copy(p.buf, next[:])
-	copy(p.buf[len(next):], self[:])
-}
-
-// ttl reads the TTL, or the hop limit.
-func (p *packet) ttl() uint8 {
-	if p.v6 {
-		return p.buf[p.l3+7]
-	}
-	return p.buf[p.l3+8]
-}
-
-// decrementTTL does what every router does, and returns false when the TTL is used up.
-func (p *packet) decrementTTL() bool {
-	h := p.buf[p.l3:]
-	if p.v6 {
-		if h[7] <= 1 {
-			return false
-		}
-		h[7]--
-		return true
-	}
-	if h[8] <= 1 {
-		return false
-	}
-	old := be.Uint16(h[8:])
-	h[8]--
-	headers.UpdateChecksum(h[10:12], uint64(old), uint64(be.Uint16(h[8:])))
-	return true
+	return mac(macSwitch, int(n.ports[n.ports[out].peer].node))
 }

@@ -33,7 +33,7 @@ func (n *Network) source(p *packet, d *device) {
 		front = udpLen
 	}
 	k := front + h.Len()
-	if p.size-ethLen+k > n.cfg.MTU {
+	if p.Size-ethLen+k > n.cfg.MTU {
 		p.sampled = false
 		return
 	}
@@ -48,28 +48,28 @@ func (n *Network) source(p *packet, d *device) {
 	default:
 		p.cut += tcpLen // before the options, where hardware puts it
 	}
-	dscp, l4 := p.dscp(), p.l4
-	b := p.insert(p.cut, k)
+	dscp, l4 := p.DSCP(), p.l4
+	b := p.Insert(p.cut, k)
 	p.shim, p.added, p.carries = p.cut+front, k, d.dialect
 	p.asked, p.words = h.Instructions, uint8(h.HopWords())
 	var out, in uint64
 	switch {
 	case front > 0:
-		headers.AppendUDP(b[:0], 0xc000|uint16(p.hash>>18), markPort, p.size-l4-k-udpLen) // resized below
+		headers.AppendUDP(b[:0], 0xc000|uint16(p.hash>>18), markPort, p.Size-l4-k-udpLen) // resized below
 		h.NPT, h.Original = 2, uint16(p.proto)
-		p.setProto(udp)
+		p.SetProto(udp)
 		p.proto = udp
 	case byPort:
-		port := p.buf[l4+2 : l4+4]
+		port := p.Buf[l4+2 : l4+4]
 		h.NPT, h.Original = 1, be.Uint16(port)
 		out, in = uint64(h.Original), markPort
 		be.PutUint16(port, markPort)
 	default:
 		h.DSCP = dscp
-		p.setDSCP(markDSCP)
+		p.SetDSCP(markDSCP)
 	}
 	intmd.AppendHeader(b[:front], &h, 0)
-	p.resizeIP(k)
+	p.ResizeIP(k)
 	c := p.resizeL4(k)
 	c.add(out, in+headers.Sum(b[front:]))
 	if p.asked&insComplement != 0 {
@@ -88,9 +88,9 @@ func (c *change) add(out, in uint64) { c.out, c.in = c.out+out, c.in+in }
 // the checksum includes the pseudo header.
 func (p *packet) resizeL4(k int) (c change) {
 	if p.proto == tcp {
-		return change{out: uint64(p.size - p.l4 - k), in: uint64(p.size - p.l4)}
+		return change{out: uint64(p.Size - p.l4 - k), in: uint64(p.Size - p.l4)}
 	}
-	length := p.buf[p.l4+4:]
+	length := p.Buf[p.l4+4:]
 	old := be.Uint16(length)
 	be.PutUint16(length, old+uint16(k))
 	return change{out: 2 * uint64(old), in: 2 * uint64(old+uint16(k))} // in the header and in the pseudo header
@@ -99,9 +99,9 @@ func (p *packet) resizeL4(k int) (c change) {
 // checksum is the checksum field of the outermost L4 header.
 func (p *packet) checksum() []byte {
 	if p.proto == tcp {
-		return p.buf[p.l4+16 : p.l4+18]
+		return p.Buf[p.l4+16 : p.l4+18]
 	}
-	return p.buf[p.l4+6 : p.l4+8]
+	return p.Buf[p.l4+6 : p.l4+8]
 }
 
 // settle updates the L4 checksum for c. A UDP checksum of 0 means that there is none, and stays.
@@ -117,7 +117,7 @@ func (p *packet) settle(c change) {
 }
 
 // part is the INT in p.
-func (p *packet) part() intmd.Part { return intmd.PartAt(p.buf[p.shim:], p.carries.intVersion()) }
+func (p *packet) part() intmd.Part { return intmd.PartAt(p.Buf[p.shim:], p.carries.intVersion()) }
 
 // room returns whether a switch may add its block to p, and if not why.
 func (n *Network) room(p *packet) (words int, why decode.Flags) {
@@ -125,7 +125,7 @@ func (n *Network) room(p *packet) (words int, why decode.Flags) {
 	switch {
 	case p.part().RemainingHops() == 0:
 		return 0, decode.HopLimit
-	case p.size-ethLen+4*words > n.cfg.MTU:
+	case p.Size-ethLen+4*words > n.cfg.MTU:
 		return 0, decode.MTU
 	}
 	return words, 0
@@ -164,13 +164,13 @@ func (n *Network) push(p *packet, d *device, h *Hop) {
 	}
 	part.Grow(words)
 	in := headers.Sum(part.Header())
-	block := p.insert(end, 4*words)
+	block := p.Insert(end, 4*words)
 	header := p.carries.header(p.asked)
 	metadata := n.metadataOf(p.asked, d, h)
 	intmd.AppendCounted(block[:0], &header, &metadata, n.read(p))
 	h.recorded = true
 	p.added += 4 * words
-	p.resizeIP(4 * words)
+	p.ResizeIP(4 * words)
 	c := p.resizeL4(4 * words)
 	c.add(out, in)
 	if p.asked&insComplement == 0 {
@@ -229,24 +229,24 @@ func (p *packet) strip() {
 	k := p.added
 	switch npt {
 	case 2: // the whole header was added, and nothing else was touched
-		p.setProto(uint8(original))
-		p.remove(p.cut, k)
+		p.SetProto(uint8(original))
+		p.Remove(p.cut, k)
 		p.proto = uint8(original)
 	case 1:
-		out := headers.Sum(p.buf[p.cut:p.cut+k]) + markPort
-		be.PutUint16(p.buf[p.l4+2:], original)
-		p.remove(p.cut, k)
+		out := headers.Sum(p.Buf[p.cut:p.cut+k]) + markPort
+		be.PutUint16(p.Buf[p.l4+2:], original)
+		p.Remove(p.cut, k)
 		c := p.resizeL4(-k)
 		c.add(out, uint64(original))
 		p.settle(c)
 	default:
-		p.setDSCP(dscp)
-		out := headers.Sum(p.buf[p.cut : p.cut+k])
-		p.remove(p.cut, k)
+		p.SetDSCP(dscp)
+		out := headers.Sum(p.Buf[p.cut : p.cut+k])
+		p.Remove(p.cut, k)
 		c := p.resizeL4(-k)
 		c.add(out, 0)
 		p.settle(c)
 	}
-	p.resizeIP(-k)
+	p.ResizeIP(-k)
 	p.carries, p.added = Off, 0
 }

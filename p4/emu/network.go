@@ -54,6 +54,8 @@ type Network struct {
 	measured programs.Pass // of the packet that a program has
 	shown    programs.Shown
 	trial    programs.Packet
+	fabric   fabric
+	routers  [2]*programs.Switch // for packets of hosts: of switches that only forward, and of others
 
 	agents  []*prober
 	agentOf map[int32]*prober // by host
@@ -94,7 +96,7 @@ type device struct {
 	exporter
 
 	tables  *p4.Store        // nil until the control plane writes or reads
-	program *programs.Switch // nil until a probe comes
+	program *programs.Switch // for probes; nil until one comes
 }
 
 // host is one host. Its own line to the switch has a queue without bound in bytes, but a host that is 10 ms behind
@@ -120,7 +122,6 @@ type packet struct {
 	live    uint32 // number of its event; other events with this packet are stale
 	kind    uint8
 	carries Dialect // Off if no INT
-	v6      bool
 	// sampled packets are reported on.
 	sampled bool
 	pint    bool   // carries a digest, and no INT
@@ -149,9 +150,7 @@ type packet struct {
 	due     int64  // when it has passed that pipeline
 	load    uint32 // of the line, when it had left; see Hop
 
-	buf   []byte
-	l3    int
-	size  int // on the wire; buf holds the first bytes
+	sim.Frame
 	added int // bytes between cut and the end of the stack
 	hops  []Hop
 
@@ -210,6 +209,14 @@ func New(cfg Config, seed uint64) (*Network, error) {
 		cfg: cfg, epoch: cfg.Epoch.UnixNano(),
 		traffic: source(1), jitter: source(2), crossing: source(3), delivery: source(4),
 		losing: source(6), agentOf: map[int32]*prober{},
+	}
+	n.fabric.Network = n
+	for i, part := range []programs.Part{programs.INT, programs.Blocks} {
+		var err error
+		if n.routers[i], err = programs.New("hopscope", part); err != nil {
+			return nil, err
+		}
+		n.routers[i].Follow(&n.fabric)
 	}
 	n.control.Channel = sim.Channel{
 		Gap: int64(cfg.ControlGap), Delay: int64(cfg.ControlDelay), Jitter: int64(cfg.ControlJitter), Loss: cfg.ControlLoss, Rand: source(7),
@@ -408,10 +415,10 @@ func (n *Network) newPacket() (int32, *packet) {
 		n.spare = n.spare[:k-1]
 	} else {
 		i = int32(len(n.packets))
-		n.packets = append(n.packets, packet{buf: make([]byte, 0, 512), hops: make([]Hop, 0, 8)})
+		n.packets = append(n.packets, packet{Frame: sim.Frame{Buf: make([]byte, 0, 512)}, hops: make([]Hop, 0, 8)})
 	}
 	p := &n.packets[i]
-	*p = packet{buf: p.buf[:0], hops: p.hops[:0], pass: p.pass, in: -1, out: -1, flow: -1, carries: Off}
+	*p = packet{Frame: sim.Frame{Buf: p.Buf[:0]}, hops: p.hops[:0], pass: p.pass, in: -1, out: -1, flow: -1, carries: Off}
 	return i, p
 }
 

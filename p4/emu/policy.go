@@ -28,10 +28,10 @@ func policyTable() p4.Table {
 
 // steer returns the port by which the policies of the first switch send a packet, with labels for the next ones; or -1.
 func (n *Network) steer(p *packet, d *device) int32 {
-	if p.v6 {
+	if p.V6 {
 		return -1
 	}
-	a := p.buf[p.l3+12:]
+	a := p.Buf[p.L3+12:]
 	e := d.tables.Find(PolicyTable, p4.Bytes(a[:4]), p4.Bytes(a[4:8]))
 	if e == nil || e.Action != "steer" {
 		return -1
@@ -49,31 +49,31 @@ func (n *Network) steer(p *packet, d *device) int32 {
 	if ports = ports[1:]; len(ports) == 0 {
 		return out
 	}
-	b := p.insert(ethLen, labelBytes*len(ports))
+	b := p.Insert(ethLen, labelBytes*len(ports))
 	for i, port := range ports {
-		entry := uint32(firstLabel+int(port))<<12 | uint32(p.ttl())
+		entry := uint32(firstLabel+int(port))<<12 | uint32(p.TTL()-1)
 		if i == len(ports)-1 {
 			entry |= bottom
 		}
 		be.PutUint32(b[labelBytes*i:], entry)
 	}
-	be.PutUint16(p.buf[ethLen-2:], etherMPLS)
+	be.PutUint16(p.Buf[ethLen-2:], etherMPLS)
 	p.shift(len(b))
 	return out
 }
 
 // popLabel pops the topmost label and returns its port, or -1. Time to live is kept in the IP header, where it ends up.
 func (n *Network) popLabel(p *packet) int32 {
-	entry := be.Uint32(p.buf[ethLen:])
-	p.buf = slices.Delete(p.buf, ethLen, ethLen+labelBytes)
-	p.size -= labelBytes
+	entry := be.Uint32(p.Buf[ethLen:])
+	p.Buf = slices.Delete(p.Buf, ethLen, ethLen+labelBytes)
+	p.Size -= labelBytes
 	p.shift(-labelBytes)
 	if entry&bottom != 0 {
 		ether := uint16(headers.EtherIPv4)
-		if p.v6 {
+		if p.V6 {
 			ether = headers.EtherIPv6
 		}
-		be.PutUint16(p.buf[ethLen-2:], ether)
+		be.PutUint16(p.Buf[ethLen-2:], ether)
 	}
 	p.segment = true
 	return int32(n.graph.ByPort(int(p.node), int(entry>>12)-firstLabel))
@@ -88,5 +88,5 @@ func (n *Network) strays(p *packet) bool {
 // shift moves the places of headers behind labels.
 func (p *packet) shift(by int) {
 	p.labels += int8(by / labelBytes)
-	p.l3, p.l4, p.shim, p.cut = p.l3+by, p.l4+by, p.shim+by, p.cut+by
+	p.L3, p.l4, p.shim, p.cut = p.L3+by, p.l4+by, p.shim+by, p.cut+by
 }

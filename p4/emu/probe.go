@@ -89,7 +89,7 @@ func (n *Network) sendProbe(timer int32, index int) {
 	n.events.Add(n.now+c.every, timer)
 	i, p := n.newPacket()
 	src, dst := &n.hosts[c.from], &n.hosts[c.to]
-	b := headers.AppendEthernet(p.buf, mac(macSwitch, int(src.node)), mac(macHost, int(c.from)), headers.EtherIPv4)
+	b := headers.AppendEthernet(p.Buf, mac(macSwitch, int(src.node)), mac(macHost, int(c.from)), headers.EtherIPv4)
 	b = append(b, make([]byte, headers.IPv4Len+udpLen)...)
 	b, err := srint.AppendPath(b, c.ports, uint64(c.round))
 	if err != nil {
@@ -101,7 +101,7 @@ func (n *Network) sendProbe(timer int32, index int) {
 	headers.AppendUDP(h, sourcePort, n.cfg.ProbePort, len(b)-probeHeaders) // the first switch clears the checksum anyhow
 	c.round++
 	c.id++
-	p.buf, p.size, p.l3, p.l4 = b, len(b), ethLen, ethLen+20
+	p.Buf, p.Size, p.L3, p.l4 = b, len(b), ethLen, ethLen+20
 	p.kind, p.flow, p.dst = sourceRouted, c.from, c.to
 	n.leaveHost(i, p, src)
 	n.stats.ProbesSent++
@@ -115,7 +115,7 @@ func (n *Network) queueProbe(i int32, p *packet, d *device, entering bool) {
 	if p.pass == nil {
 		p.pass = &programs.Packet{}
 	}
-	if n.execute(p, d, p.pass) {
+	if n.follows(p, d, p.pass) {
 		p.out = int32(n.graph.ByPort(int(p.node), int(p.pass.Port)))
 	}
 	if p.out < 0 {
@@ -125,19 +125,22 @@ func (n *Network) queueProbe(i int32, p *packet, d *device, entering bool) {
 	n.enqueue(i, p, d)
 }
 
-// execute takes a probe, as it came to a switch, through the ingress of the switch's program, and reports whether it leaves.
-func (n *Network) execute(p *packet, d *device, x *programs.Packet) bool {
+// follows takes a probe, as it came to a switch, through the ingress of the switch's program, and reports whether it leaves.
+func (n *Network) follows(p *packet, d *device, x *programs.Packet) bool {
 	if d.program == nil {
 		d.program = n.load(d, int(p.node))
 	}
-	return d.program.Ingress(x, uint16(n.ports[p.in].number), p.buf, p.size)
+	return d.program.Ingress(x, uint16(n.ports[p.in].number), p.Buf, p.Size)
 }
+
+// replace makes the frame that left a program that of a packet.
+func (p *packet) replace(x *programs.Packet) { p.Buf, x.Head, p.Size = x.Head, p.Buf, x.Length }
 
 // growthWide is the number of bytes by which the program will change the probe of an agent. No measurement changes it.
 func (n *Network) growthWide(p *packet, d *device) int {
 	n.measured = programs.Pass{}
-	if n.execute(p, d, &n.trial) && d.program.Egress(&n.trial, &n.measured) {
-		return n.trial.Length - p.size
+	if n.follows(p, d, &n.trial) && d.program.Egress(&n.trial, &n.measured) {
+		return n.trial.Length - p.Size
 	}
 	return 0
 }
@@ -185,7 +188,7 @@ func (n *Network) probeLeaves(i int32, p *packet) {
 func (n *Network) stamp(p *packet, d *device, h *Hop) {
 	n.shown = programs.Shown{Utilization: h.Utilization, Counts: n.read(p)}
 	n.measured = programs.Pass{
-		PacketLength: uint32(p.size), IngressTime: uint64(h.Ingress), EgressTime: uint64(h.Egress), EnqueueTime: uint32(h.Queued / 1000),
+		PacketLength: uint32(p.Size), IngressTime: uint64(h.Ingress), EgressTime: uint64(h.Egress), EnqueueTime: uint32(h.Queued / 1000),
 		EnqueueDepth: p.depth, QueueDelay: uint32((h.Egress - h.Queued) / 1000), DequeueDepth: p.depthAfter, Shown: &n.shown,
 	}
 	if p.wide {
@@ -196,7 +199,7 @@ func (n *Network) stamp(p *packet, d *device, h *Hop) {
 	}
 	if d.program.Egress(p.pass, &n.measured) {
 		h.recorded = p.pass.Grew()
-		p.buf, p.pass.Head, p.size = p.pass.Head, p.buf, p.pass.Length
+		p.replace(p.pass)
 	}
 }
 
@@ -204,6 +207,6 @@ func (n *Network) stamp(p *packet, d *device, h *Hop) {
 func (n *Network) receiveProbe(p *packet) {
 	n.emit(Datagram{
 		At: time.Duration(n.now), From: netip.AddrPortFrom(n.hosts[p.flow].addr, sourcePort), Port: n.cfg.ProbePort,
-		Payload: p.buf[probeHeaders:], Probe: true,
+		Payload: p.Buf[probeHeaders:], Probe: true,
 	})
 }

@@ -65,8 +65,8 @@ func TestNetworkIsProgram(t *testing.T) {
 		p := &packet{carries: Off}
 		n.build(p, 3, f, size)
 		p.sampled, p.hash, p.out, p.dst = true, f.hash, -1, f.dst
-		if !p.v6 && p.proto == udp && r.IntN(3) == 0 {
-			be.PutUint16(p.buf[p.l4+6:], 0)
+		if !p.V6 && p.proto == udp && r.IntN(3) == 0 {
+			be.PutUint16(p.Buf[p.l4+6:], 0)
 		}
 		var reported []byte
 		n.emit = func(d Datagram) { reported = bytes.Clone(d.Payload) }
@@ -98,9 +98,9 @@ func step(t *testing.T, n *Network, p *packet, d *device, i, of int, r *rand.Ran
 	h.ingressPort, h.Egress = uint16(1+3*min(i, 1)), h.Ingress+us(1<<20)
 	pass := bmv2.Pass{
 		IngressTime: uint64(h.Ingress / time.Microsecond), EgressTime: uint64(h.Egress / time.Microsecond), EnqueueDepth: h.QueueBytes,
-		PacketLength: uint32(p.size),
+		PacketLength: uint32(p.Size),
 	}
-	whole := func() []byte { return append(bytes.Clone(p.buf), make([]byte, p.size-len(p.buf))...) }
+	whole := func() []byte { return append(bytes.Clone(p.Buf), make([]byte, p.Size-len(p.Buf))...) }
 	out, _, err := s.Process(bmv2.Frame{Port: h.ingressPort, Bytes: whole()}, []bmv2.Pass{pass, {Instance: 2}})
 	if err != nil {
 		t.Fatal(err)
@@ -110,12 +110,13 @@ func step(t *testing.T, n *Network, p *packet, d *device, i, of int, r *rand.Ran
 	if i == 0 {
 		n.source(p, d)
 	}
-	p.decrementTTL()
+	p.DecrementTTL()
 	to, kind := i+1, byte(macSwitch)
 	if i == of-1 {
 		to, kind = 9, macHost
 	}
-	p.readdress(i, kind, to)
+	next, self := mac(kind, to), mac(macSwitch, i)
+	copy(p.Buf[copy(p.Buf, next[:]):], self[:])
 	if p.sampled {
 		before := p.added
 		n.telemetry(p, d, &h, i == of-1)
@@ -145,7 +146,8 @@ func step(t *testing.T, n *Network, p *packet, d *device, i, of int, r *rand.Ran
 	}
 }
 
-// Switches choose among next hops of a flow as hopscope.p4 does with the same salt, over both versions of IP and both transports.
+// Packets of hosts leave a switch by the port, with the bytes, that hopscope.p4 gives them by entries of its tables of routes,
+// groups and salt, over both versions of IP and both transports.
 func TestNextHopIsProgram(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Topology, cfg.IPv6Share = "leaf-spine:5,6", .5
@@ -166,7 +168,7 @@ func TestNextHopIsProgram(t *testing.T) {
 				continue
 			}
 			for i, to := range several {
-				list = append(list, fmt.Sprintf("table_add ingress.forward.member forward %d %d => %d 1 2", e, i, n.ports[to].number))
+				list = append(list, fmt.Sprintf("table_add ingress.forward.member forward %d %d => %d %#x %#x", e, i, n.ports[to].number, n.nextMAC(to), mac(macSwitch, int(node))))
 			}
 			v4, v6 := hostAddr4(e, -1), hostAddr6(e, -1)
 			list = append(list,
@@ -183,14 +185,20 @@ func TestNextHopIsProgram(t *testing.T) {
 			if n.hosts[f.dst].node == node {
 				continue
 			}
-			p := &packet{}
+			lo, _ := n.graph.Interfaces(int(node))
+			p := &packet{node: node, in: int32(lo), dst: f.dst, hash: f.hash, out: -1}
 			n.build(p, i, f, 200)
 			var x bmv2.Packet
-			want := n.nextHop(node, &n.hosts[f.dst], f.hash, f.v6)
-			if !s.Ingress(&x, 1, p.buf, p.size) || int(x.Port) != int(n.ports[want].number) {
-				t.Fatalf("flow %d at switch %d leaves by port %d, want %d", i, node, x.Port, n.ports[want].number)
+			if !s.Ingress(&x, 1, p.Buf, p.Size) || !s.Egress(&x, &bmv2.Pass{}) || n.route(p, &n.switches[node]) != Delivered {
+				t.Fatalf("flow %d is dropped at switch %d", i, node)
 			}
-			used[want]++
+			if got := n.ports[p.out].number; got != int32(x.Port) || !bytes.Equal(p.Buf, x.Head) {
+				t.Fatalf("flow %d at switch %d leaves by port %d, want %d:\n got %x\nwant %x", i, node, got, x.Port, p.Buf, x.Head)
+			}
+			if out := n.nextHop(node, &n.hosts[f.dst], f.hash, f.v6); out != p.out {
+				t.Fatalf("flow %d at switch %d leaves by interface %d, and its route by %d", i, node, p.out, out)
+			}
+			used[p.out]++
 		}
 	}
 	if len(used) < 50 {

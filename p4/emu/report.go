@@ -223,7 +223,7 @@ func (n *Network) header(p *packet, d *device, s *subject, hw int) telemetry.Hea
 	}
 	switch {
 	case !n.cfg.IPReports:
-	case p.v6:
+	case p.V6:
 		h.Inner = telemetry.InnerIPv6
 	default:
 		h.Inner = telemetry.InnerIPv4
@@ -235,25 +235,25 @@ func (n *Network) header(p *packet, d *device, s *subject, hw int) telemetry.Hea
 // the payload, as far as the packet reaches.
 func (n *Network) inner(p *packet, ethernet bool) (from, length int) {
 	if !ethernet {
-		from = p.l3
+		from = p.L3
 	}
 	end := p.l4 + p.added
 	switch {
 	case p.added > 0 && p.cut == p.l4: // NPT 2: the TCP header stands behind the stack
-		end += int(p.buf[end+12] >> 4 * 4)
+		end += int(p.Buf[end+12] >> 4 * 4)
 	case p.proto == tcp:
-		end += int(p.buf[p.l4+12] >> 4 * 4)
+		end += int(p.Buf[p.l4+12] >> 4 * 4)
 	default:
 		end += udpLen
 	}
-	return from, min(end+n.cfg.InnerBytes, p.size) - from
+	return from, min(end+n.cfg.InnerBytes, p.Size) - from
 }
 
 // appendInner appends length bytes of p from the given offset. Bytes behind those kept are zeros, be they payload or
 // padding.
 func (p *packet) appendInner(b []byte, from, length int) []byte {
-	have := min(length, len(p.buf)-from)
-	b = append(b, p.buf[from:from+have]...)
+	have := min(length, len(p.Buf)-from)
+	b = append(b, p.Buf[from:from+have]...)
 	return append(b, make([]byte, length-have)...)
 }
 

@@ -158,13 +158,13 @@ func (d *device) apply(entries []p4.Entry) {
 
 // watched returns the instructions of the watch list for packet p, nothing if it is not on it.
 func (n *Network) watched(p *packet, d *device) (instructions uint16, most uint8) {
-	name, addresses, size := watchTable, p.l3+12, 4
-	if p.v6 {
-		name, addresses, size = watch6Table, p.l3+8, 16
+	name, addresses, size := watchTable, p.L3+12, 4
+	if p.V6 {
+		name, addresses, size = watch6Table, p.L3+8, 16
 	}
-	a := p.buf[addresses:]
+	a := p.Buf[addresses:]
 	e := d.tables.Find(name, p4.Bytes(a[:size]), p4.Bytes(a[size:2*size]), p4.Uint(uint64(p.proto)),
-		p4.Bytes(p.buf[p.l4:p.l4+2]), p4.Bytes(p.buf[p.l4+2:p.l4+4]))
+		p4.Bytes(p.Buf[p.l4:p.l4+2]), p4.Bytes(p.Buf[p.l4+2:p.l4+4]))
 	if e == nil || e.Action != "watch" {
 		return 0, 0
 	}
@@ -191,8 +191,8 @@ func (n *Network) controlRoute(d *device, at int32, dst *host, v6 bool) int32 {
 
 // rewriteRoute is the work of the first switch on a probe whose way the control plane has changed.
 func rewriteRoute(p *packet, d *device) {
-	a := p.buf[p.l3+12:]
+	a := p.Buf[p.L3+12:]
 	if e := d.tables.Find(probeTable, p4.Bytes(a[:4]), p4.Bytes(a[4:8])); e != nil && e.Action == "route" {
-		e.Params[0].Append(p.buf[:probeHeaders], probeList)
+		e.Params[0].Append(p.Buf[:probeHeaders], probeList)
 	}
 }

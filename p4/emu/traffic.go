@@ -144,7 +144,7 @@ func (n *Network) send(index int, f *flow, size int) {
 }
 
 func (n *Network) leaveHost(i int32, p *packet, h *host) {
-	done := max(n.now, h.free) + n.psPerByte*int64(p.size)/1000
+	done := max(n.now, h.free) + n.psPerByte*int64(p.Size)/1000
 	h.free = done
 	p.node, p.in = h.node, h.iface
 	p.next = done + int64(n.cfg.LinkDelay)

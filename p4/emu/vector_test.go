@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/internal/testkit"
+	"github.com/hopscope/hopscope/p4/emu/sim"
 )
 
 func vector(t testing.TB, name string) []byte {
@@ -25,7 +26,7 @@ func program(t *testing.T, d Dialect, m marker, instructions uint16, maxHops int
 
 // whole makes a packet of a frame with an IPv4 header of 20 bytes.
 func whole(frame []byte) *packet {
-	p := &packet{buf: bytes.Clone(frame), size: len(frame), l3: ethLen, l4: ethLen + 20, proto: frame[ethLen+9], sampled: true, carries: Off}
+	p := &packet{Frame: sim.Frame{Buf: bytes.Clone(frame), Size: len(frame), L3: ethLen}, l4: ethLen + 20, proto: frame[ethLen+9], sampled: true, carries: Off}
 	return p
 }
 
@@ -43,16 +44,16 @@ func TestINT10OverTCP(t *testing.T) {
 	p := whole(want)
 	p.carries, p.cut, p.shim, p.added = md10, 54, 54, 28
 	p.strip()
-	if p.size != len(want)-28 || p.dscp() != 10 || string(p.buf[54:]) != "HELLO" {
-		t.Fatalf("stripped: %x", p.buf)
+	if p.Size != len(want)-28 || p.DSCP() != 10 || string(p.Buf[54:]) != "HELLO" {
+		t.Fatalf("stripped: %x", p.Buf)
 	}
-	checkPacket(t, p.buf[ethLen:], p.size-ethLen)
+	checkPacket(t, p.Buf[ethLen:], p.Size-ethLen)
 
 	n.source(p, &n.switches[0])
 	n.push(p, &device{id: 1}, &Hop{QueueBytes: 42})
 	n.push(p, &device{id: 2}, &Hop{QueueBytes: 0x03000150}) // queue 3
-	checkPacket(t, p.buf[ethLen:], p.size-ethLen)
-	wantBytes(t, "INT 1.0", p.buf, want)
+	checkPacket(t, p.Buf[ethLen:], p.Size-ethLen)
+	wantBytes(t, "INT 1.0", p.Buf, want)
 }
 
 func TestINT21OverUDPPort(t *testing.T) {
@@ -61,16 +62,16 @@ func TestINT21OverUDPPort(t *testing.T) {
 	p := whole(want)
 	p.carries, p.cut, p.shim, p.added = md21, 42, 42, 72
 	p.strip()
-	if p.size != len(want)-72 || string(p.buf[42:]) != "PAYLOAD!" || be.Uint16(p.buf[36:]) != 4789 {
-		t.Fatalf("stripped: %x", p.buf)
+	if p.Size != len(want)-72 || string(p.Buf[42:]) != "PAYLOAD!" || be.Uint16(p.Buf[36:]) != 4789 {
+		t.Fatalf("stripped: %x", p.Buf)
 	}
-	checkPacket(t, p.buf[ethLen:], p.size-ethLen)
+	checkPacket(t, p.Buf[ethLen:], p.Size-ethLen)
 
 	n.source(p, &n.switches[0])
 	n.push(p, &device{id: 1, clock: 1699999999999990000}, &Hop{ingressPort: 3, EgressPort: 4, QueueBytes: 5, Egress: 1250})
 	n.push(p, &device{id: 2, clock: 1700000000000001000}, &Hop{ingressPort: 11, EgressPort: 12, QueueBytes: 0x01000060, Egress: 2500})
-	checkPacket(t, p.buf[ethLen:], p.size-ethLen)
-	wantBytes(t, "INT 2.1", p.buf, want)
+	checkPacket(t, p.Buf[ethLen:], p.Size-ethLen)
+	wantBytes(t, "INT 2.1", p.Buf, want)
 }
 
 func TestChecksumComplement(t *testing.T) {
@@ -84,12 +85,12 @@ func TestChecksumComplement(t *testing.T) {
 	p := whole(sent)
 	n.source(p, &n.switches[0])
 	n.push(p, &device{id: 1}, &Hop{})
-	wantBytes(t, "after the source", p.buf[p.l4:], vector(t, "int21-cc-1"))
+	wantBytes(t, "after the source", p.Buf[p.l4:], vector(t, "int21-cc-1"))
 	n.push(p, &device{id: 2}, &Hop{})
-	wantBytes(t, "after the second node", p.buf[p.l4:], vector(t, "int21-cc-2"))
-	checkPacket(t, p.buf[ethLen:], p.size-ethLen)
+	wantBytes(t, "after the second node", p.Buf[p.l4:], vector(t, "int21-cc-2"))
+	checkPacket(t, p.Buf[ethLen:], p.Size-ethLen)
 	p.strip()
-	wantBytes(t, "after the sink", p.buf, sent)
+	wantBytes(t, "after the sink", p.Buf, sent)
 }
 
 // A packet without a UDP checksum stays without one, and its nodes say that the complement is unused.
@@ -100,16 +101,16 @@ func TestNoChecksumNoComplement(t *testing.T) {
 		p := whole(sent)
 		p.carries, p.cut, p.shim, p.added = md21, 42, 42, 72
 		p.strip()
-		p.buf[40], p.buf[41] = 0, 0
+		p.Buf[40], p.Buf[41] = 0, 0
 		n.source(p, &n.switches[0])
 		n.push(p, &device{id: 9}, &Hop{})
-		if be.Uint16(p.buf[40:]) != 0 {
-			t.Errorf("bitmap %#04x: the UDP checksum became %x", instructions, p.buf[40:42])
+		if be.Uint16(p.Buf[40:]) != 0 {
+			t.Errorf("bitmap %#04x: the UDP checksum became %x", instructions, p.Buf[40:42])
 		}
-		if block := p.buf[58:]; instructions&1 != 0 && !bytes.Equal(block[:8], []byte{0, 0, 0, 9, 255, 255, 255, 255}) {
+		if block := p.Buf[58:]; instructions&1 != 0 && !bytes.Equal(block[:8], []byte{0, 0, 0, 9, 255, 255, 255, 255}) {
 			t.Errorf("block %x", block[:8])
 		}
-		checkPacket(t, p.buf[ethLen:], p.size-ethLen)
+		checkPacket(t, p.Buf[ethLen:], p.Size-ethLen)
 	}
 }
 
@@ -123,16 +124,16 @@ func TestRefusedBlocks(t *testing.T) {
 			p.strip()
 			n.source(p, &n.switches[0])
 			if full {
-				n.cfg.MTU = p.size - ethLen + 3
+				n.cfg.MTU = p.Size - ethLen + 3
 			} else {
 				n.push(p, &device{id: 1}, &Hop{})
 			}
-			before, h := len(p.buf), &Hop{}
+			before, h := len(p.Buf), &Hop{}
 			n.push(p, &device{id: 2}, h)
-			if len(p.buf) != before || h.recorded {
+			if len(p.Buf) != before || h.recorded {
 				t.Errorf("%v: a block was added", d)
 			}
-			flags := p.buf[p.shim+4 : p.shim+6]
+			flags := p.Buf[p.shim+4 : p.shim+6]
 			want := map[Dialect][2]byte{md10: {0x11, 0}, md21: {0x24, 0}}[d] // E
 			if full {
 				want = map[Dialect][2]byte{md10: {0x10, 0x80}, md21: {0x22, 0}}[d] // M
@@ -140,7 +141,7 @@ func TestRefusedBlocks(t *testing.T) {
 			if [2]byte(flags) != want {
 				t.Errorf("%v, MTU %v: flags %x, want %x", d, full, flags, want)
 			}
-			checkPacket(t, p.buf[ethLen:], p.size-ethLen)
+			checkPacket(t, p.Buf[ethLen:], p.Size-ethLen)
 		}
 	}
 }
@@ -168,12 +169,12 @@ func TestReportHeaders(t *testing.T) {
 	d.id, d.clock, d.seq[9], n.cfg.IPReports = 0xb2, 0xfffffff0, 100, true
 	n.report10(p, d, &subject{hop: Hop{ingressPort: 3, EgressPort: 4, QueueBytes: 0x0200004d, Egress: 528}, local: true}, 9)
 	wantBytes(t, "1.0", got[:28], vector(t, "tr10"))
-	wantBytes(t, "1.0, inside", got[28:], p.buf[ethLen:])
+	wantBytes(t, "1.0, inside", got[28:], p.Buf[ethLen:])
 
 	// The first report of the group; its flags have no Q.
 	n.cfg.QueueReportBytes, n.cfg.Instructions = 0, insLevel1|insQueue|insIngress
 	want := vector(t, "tr20-group")
-	p = &packet{buf: append(make([]byte, ethLen), want[36:64]...), size: 62, l3: ethLen, l4: ethLen + 20, proto: udp, carries: Off}
+	p = &packet{Frame: sim.Frame{Buf: append(make([]byte, ethLen), want[36:64]...), Size: 62, L3: ethLen}, l4: ethLen + 20, proto: udp, carries: Off}
 	d.id, d.clock, d.seq[5], n.cfg.InnerBytes = 0xc3, 1700000000000001000, 300, 0
 	n.report20(p, d, &subject{hop: Hop{ingressPort: 11, EgressPort: 12, QueueBytes: 0x01000060}, local: true}, 5)
 	wantBytes(t, "2.0", got, want[:64])

@@ -93,26 +93,26 @@ func forwardDefaults() []p4.Entry {
 
 // forward sets the port of a packet and its new addresses, or returns why it has none.
 func (s *Switch) forward(p *Packet) (reason uint8) {
-	r, reason := s.hop(p)
+	table, dst, reason := s.hop(p)
 	if reason != 0 {
 		return reason
 	}
-	return p.sendBy(r)
+	return p.sendBy(table.Find(dst))
 }
 
-// hop counts the time to live down and returns the row of a packet's route.
-func (s *Switch) hop(p *Packet) (r *p4.Row, reason uint8) {
-	table, ttl, dst := s.forwarding4, 8, 16
+// hop counts the time to live down and returns the table of a packet's route, with the address to look up.
+func (s *Switch) hop(p *Packet) (_ *p4.Rows, dst []byte, reason uint8) {
+	table, ttl, from := s.forwarding4, 8, 16
 	h, end := []byte(p.v4), 20
 	if p.v4 == nil {
-		table, ttl, dst = s.forwarding6, 7, 24
+		table, ttl, from = s.forwarding6, 7, 24
 		h, end = p.v6, 40
 	}
 	if h[ttl] <= 1 {
-		return nil, reasonTTL
+		return nil, nil, reasonTTL
 	}
 	h[ttl]--
-	return table.Find(h[dst:end]), 0
+	return table, h[from:end], 0
 }
 
 // sendBy applies the row of a next hop.

@@ -1,7 +1,6 @@
 package program
 
 import (
-	"hash/crc32"
 	"slices"
 
 	"github.com/hopscope/hopscope/p4"
@@ -13,6 +12,7 @@ type hopscope struct {
 	intmd
 	pint       digests
 	withoutINT bool
+	readsINT   bool // and writes none
 
 	probes, other, salt, member, loops *p4.Rows
 	// Packets by ingress port that were dropped as probes of a port that is not trusted, and by reason.
@@ -29,9 +29,10 @@ const (
 // cpuPort is the port of the controller.
 const cpuPort = 510
 
-func newHopscope(withoutINT bool) *hopscope {
+func newHopscope(without []Part) *hopscope {
 	c := &hopscope{
-		intmd: intmd{reported: map[uint16]uint64{}, into: true}, pint: *newPINT(), withoutINT: withoutINT, untrusted: map[uint16]uint64{}, dropped: map[uint16]uint64{},
+		intmd: intmd{reported: map[uint16]uint64{}, into: true}, pint: *newPINT(), withoutINT: slices.Contains(without, INT),
+		readsINT: slices.Contains(without, Blocks), untrusted: map[uint16]uint64{}, dropped: map[uint16]uint64{},
 	}
 	c.pint.carry = "pint_carry"
 	return c
@@ -220,22 +221,20 @@ func (c *hopscope) routed(s *Switch, p *Packet, at *p4.Row) {
 // choose sets the port of a packet and its new addresses, or returns why it has none. A route may have several next hops:
 // the flow and the switch's salt choose one.
 func (c *hopscope) choose(s *Switch, p *Packet) (reason uint8) {
-	r, reason := s.hop(p)
+	if s.routes != nil {
+		return c.compute(s, p)
+	}
+	table, dst, reason := s.hop(p)
 	if reason != 0 {
 		return reason
 	}
+	r := table.Find(dst)
 	if r.Action == "spread" {
 		count := uint32(r.Arg(1))
 		if count == 0 {
 			return noRoute
 		}
-		k := p.key()
-		port := k[35:]
-		if p.shim != nil && p.shim.npt() == 1 { // as the sender wrote it
-			port = p.shim[2:4]
-		}
-		flow := crc32.Update(crcOf(k[:35]), crc32.IEEETable, port)
-		chosen := Spread(uint32(c.salt.Find(nil).Arg(0)), flow, count)
+		chosen := c.spread(p, uint32(c.salt.Find(nil).Arg(0)), count)
 		group := uint16(r.Arg(0))
 		r = c.member.Find([]byte{byte(group >> 8), byte(group), byte(chosen >> 8), byte(chosen)})
 	}
@@ -296,7 +295,7 @@ func (c *hopscope) egress(s *Switch, p *Packet, pass *Pass) bool {
 	} else if r := c.loops.At(uint64(p.Port)); r.Action == "report_loops" {
 		session, collector, gap = uint32(r.Arg(0)), uint8(r.Arg(1)), r.Arg(2)
 	}
-	if !c.withoutINT && (p.v4 != nil || p.v6 != nil) {
+	if !c.withoutINT && !c.readsINT && (p.v4 != nil || p.v6 != nil) {
 		e.run(pass)
 	}
 	if c.pint.write(s, p, pass, load, room, sink, gap) && session != 0 {

@@ -94,6 +94,9 @@ type metadata struct {
 // Grew reports whether the switch has put a block of INT or a label into a packet.
 func (p *Packet) Grew() bool { return p.block != nil || p.label != nil || p.pathLabel != nil }
 
+// Reason is the drop reason of a packet that did not get through the ingress; 0 for none.
+func (p *Packet) Reason() uint8 { return p.meta.reason }
+
 // madeRoom is enough for all headers that a switch puts into a packet.
 const madeRoom = 512
 

@@ -65,6 +65,7 @@ type Switch struct {
 	sequence map[uint32]uint32 // of reports, by collector and hardware id
 
 	device, collector, forwarding4, forwarding6 *p4.Rows // which programs share
+	routes                                      Routes   // in place of entries; nil for none
 
 	// Now is the time of the frame that comes, us, by which rft holds paths to their rates.
 	Now uint64
@@ -88,8 +89,11 @@ type code interface {
 // Part is a part of hopscope.p4 that can be left out when it is compiled.
 type Part uint8
 
-// INT is the part without which INT is payload (-DWITH_INT=0).
-const INT Part = 1
+// These parts can be left out.
+const (
+	INT    Part = 1 + iota // without it INT is payload (-DWITH_INT=0)
+	Blocks                 // without it INT is read, and left to others to write
+)
 
 // New makes a switch that runs hopscope, srint, intmd, into, rft or pint, with empty tables. Parts are left out of hopscope.
 func New(program string, without ...Part) (*Switch, error) {
@@ -106,7 +110,7 @@ func New(program string, without ...Part) (*Switch, error) {
 	case "pint":
 		s.program = newPINT()
 	case "hopscope":
-		s.program = newHopscope(slices.Contains(without, INT))
+		s.program = newHopscope(without)
 	default:
 		return nil, fmt.Errorf("program %q: there are hopscope, srint, intmd, into, rft and pint", program)
 	}
