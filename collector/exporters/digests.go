@@ -300,6 +300,7 @@ func (c *DigestConfig) digests(opt *DigestInputs, shards int, sites *Sites) (d d
 		for i := range p.Queries {
 			switch q := &p.Queries[i]; {
 			case q.Aggregation == pint.Static && q.Value == pint.NodeValue:
+				err = cmp.Or(err, idsFit(q, nodes))
 				x.Models[i] = model(q.Scheme)
 			case q.Aggregation == pint.PerPacket && q.Value == pint.UtilizationValue && q.Function == pint.Max && err == nil:
 				x.Loads[i], err = aggregation.NewLoadTracker(aggregation.DefaultLoadConfig(), q.Code)
@@ -326,4 +327,13 @@ func (c *DigestConfig) digests(opt *DigestInputs, shards int, sites *Sites) (d d
 	}
 	d.Values.Hops = max(1, int(c.MemoryBytes)/shards/max(pools, 1)/(d.Values.Bytes*d.Values.Panes+16))
 	return d, nil
+}
+
+// idsFit returns an error if nodes have ids that the digests of a query have no room for.
+func idsFit(q *pint.Query, nodes []uint32) error {
+	room := q.Scheme.Config().ValueBits
+	if i := slices.IndexFunc(nodes, func(id uint32) bool { return room > 0 && uint64(id)>>room != 0 }); i >= 0 {
+		return fmt.Errorf("query %s: its digests carry ids of %d bits, and node %d needs more", q.Name, room, nodes[i])
+	}
+	return nil
 }

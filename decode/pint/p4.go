@@ -147,6 +147,7 @@ func (t *tables) scheme(q *Query, name string) {
 		t.line("# Instance %d, bits %d to %d: g(hop) with k = 0x%08x, h(value) with k = 0x%08x, layer: global with k = 0x%08x.",
 			n, n*c.Bits, (n+1)*c.Bits-1, k.hops, k.values, k.layer)
 	}
+	t.fragments(q, name)
 	if q.Aggregation == Dynamic {
 		t.line("# All packets are of the Baseline layer; the code of the value is written.")
 		return
@@ -163,5 +164,25 @@ func (t *tables) scheme(q *Query, name string) {
 			t.line("table_add pint_%s_layer xor 0x%08x->0x%08x => %#x 1", name, first, end-1, fixed(c.P[l-1])-1)
 		}
 		first = max(first, end)
+	}
+}
+
+// fragments writes the shift of a value by the hash that chooses its fragment, if digests carry fragments of values.
+func (t *tables) fragments(q *Query, name string) {
+	c := q.Scheme.Config()
+	if c.ValueBits == 0 {
+		return
+	}
+	t.line("# In place of h(value) a digest carries b bits of the value itself, whose lowest %d bits travel.", c.ValueBits)
+	if q.Scheme.parts == 1 {
+		return
+	}
+	for n := range c.Instances {
+		t.line("# Instance %d: the fragment of the value by global with k = 0x%08x; the value is shifted right.", n, q.Scheme.salts[n].fragment)
+	}
+	parts := uint64(q.Scheme.parts)
+	first := func(f uint64) uint64 { return (f<<32 + parts - 1) / parts }
+	for f := range parts {
+		t.line("table_add pint_%s_fragment shift 0x%08x->0x%08x => %d 1", name, first(f), first(f+1)-1, f*uint64(c.Bits))
 	}
 }

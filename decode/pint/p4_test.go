@@ -138,9 +138,25 @@ func global(k, id uint32) uint32 { return hash(k, id, 0) }
 
 // TestTablesAreThePlan runs switches by the entries alone and by the plan.
 func TestTablesAreThePlan(t *testing.T) {
+	for _, fragments := range []int{0, 1, 5} {
+		t.Run(fmt.Sprint(fragments), func(t *testing.T) { tablesAreThePlan(t, fragments) })
+	}
+}
+
+// tablesAreThePlan writes a plan whose path has ids in so many fragments, or hashes of ids.
+func tablesAreThePlan(t *testing.T, fragments int) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	plan := tablePlan(t, HashCRC)
+	if fragments > 0 {
+		c := plan.Queries[0].Scheme.Config()
+		c.ValueBits = 4*fragments - 1
+		s, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan.Queries[0].Scheme = s
+	}
 	var text bytes.Buffer
 	if err := WriteTables(&text, plan); err != nil {
 		t.Fatal(err)
@@ -192,6 +208,17 @@ func TestTablesAreThePlan(t *testing.T) {
 					c := k(q.Name)[3*n:]
 					g, h := uint64(hash(c[0], id, uint32(hop))), uint64(hash(c[1], id, v.Node))>>(32-width)
 					layer, ok := p.apply("pint_path_layer", uint64(global(c[2], id)))
+					if fragments > 0 {
+						h = uint64(v.Node & (1<<(4*fragments-1) - 1))
+					}
+					if fragments > 1 {
+						part, ok := p.apply("pint_path_fragment", uint64(global(k(q.Name)[3*q.Scheme.Instances()+n], id)))
+						if !ok || part.action != "shift" {
+							t.Fatalf("seed %d: packet %d has no fragment", seed, id)
+						}
+						h >>= part.params[0]
+					}
+					h &= 1<<width - 1
 					at := width * n
 					switch {
 					case !ok:

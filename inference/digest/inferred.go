@@ -89,23 +89,26 @@ func (d *Reader) Traces(slot uint32) bool { return d.Has(slot) && d.flows[d.slot
 func (d *Reader) Infer(slot uint32, st inference.FlowStats) InferredFlow {
 	f := InferredFlow{FlowStats: st}
 	if f.Partial && f.Confidence == 0 && !f.Sprayed() {
-		f.Needed = needed(f.Hops, d.maps[d.flows[d.slots[slot]].tracer].Instances())
+		s := d.flows[d.slots[slot]].tracer.Model().Config.Scheme
+		f.Needed = needed(f.Hops, s.Instances(), s.Fragments())
 	}
 	return f
 }
 
-// needed estimates how many packets it takes until each unknown hop has a digest of its own, if all have equally many.
-// Known links reduce the number.
-func needed(hops []inference.FlowHop, instances int) int {
+// needed estimates how many packets it takes until each unknown hop has a digest of its own with each fragment of its id,
+// if all have equally many. Known links reduce the number.
+func needed(hops []inference.FlowHop, instances, fragments int) int {
 	sum, unknown := 0.0, 0
 	for i := range hops {
 		if hops[i].Unknown {
-			unknown++
-			sum += 1 / float64(unknown)
+			for range fragments {
+				unknown++
+				sum += 1 / float64(unknown)
+			}
 		}
 	}
 	if unknown == 0 {
 		return 1
 	}
-	return int(math.Ceil(sum * float64(len(hops)) / float64(max(instances, 1))))
+	return int(math.Ceil(sum * float64(len(hops)*fragments) / float64(max(instances, 1))))
 }

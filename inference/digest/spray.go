@@ -76,7 +76,7 @@ func (d *Reader) unrest(slot uint32, x *flow, r *decode.Report, e pathtrace.Even
 	if young || e == pathtrace.Untraceable {
 		x.unrest = sprayUnrest
 	}
-	if x.spray == 0 && x.unrest >= sprayUnrest {
+	if x.spray == 0 && x.unrest >= sprayUnrest && !x.tracer.Model().Parts { // mixtures are looked for in hashes alone
 		x.spray = d.sprays.begin(d.slots[slot], slot, r)
 	}
 	return x.spray != 0

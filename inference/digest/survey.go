@@ -27,6 +27,9 @@ func (d *Reader) watch(x *flow, at uint32, t *pathtrace.Tracer, r *decode.Report
 	case pathtrace.Decoded, pathtrace.Changed, pathtrace.Revised, pathtrace.Returned, pathtrace.Confirmed:
 		_, x.deviant = t.Deviation(&x.trace, d.nodes[:0])
 	}
+	if d.maps[t] == nil {
+		return
+	}
 	if x.watched == 0 {
 		if x.unwatched > 0 {
 			x.unwatched--

@@ -21,6 +21,10 @@ type digestLog struct {
 	since   uint32               // digests that agreed since the path was published
 	counts  [pint.MaxHops]uint16 // digests that agree with the path of the flow and that the hop wrote into
 	shared  []uint64             // the last of these that several hops wrote: which ones
+
+	// Where digests carry fragments of ids, those that a hop wrote alone: a bit for each. A digest with a fragment that
+	// came before is no evidence. Nil for hashes.
+	parts []uint32
 }
 
 // maxShared is how many digests of several writers are counted.
@@ -30,7 +34,13 @@ const maxShared = 64
 // ends. Hops that did not write enough of them stay marked.
 const logPatience = 8
 
-func logBytes(m *prior.Model) int { return 16*m.Config.Window + 2*pint.MaxHops + 8*maxShared + 128 }
+func logBytes(m *prior.Model) int {
+	n := 16*m.Config.Window + 2*pint.MaxHops + 8*maxShared + 128
+	if m.Parts {
+		n += 4 * pint.MaxHops
+	}
+	return n
+}
 
 // keep allocates a log for a flow, if there is memory for it: a quarter at most goes to logs.
 func (t *Tracer) keep(f *Flow, k int) *digestLog {
@@ -43,7 +53,11 @@ func (t *Tracer) keep(f *Flow, k int) *digestLog {
 			return nil
 		}
 		t.idleLogs = append(t.idleLogs, uint32(len(t.logs)))
-		t.logs = append(t.logs, &digestLog{ring: make([]packet, 0, t.m.Config.Window), shared: make([]uint64, 0, maxShared)})
+		l := &digestLog{ring: make([]packet, 0, t.m.Config.Window), shared: make([]uint64, 0, maxShared)}
+		if t.m.Parts {
+			l.parts = make([]uint32, pint.MaxHops)
+		}
+		t.logs = append(t.logs, l)
 		t.logBytes += size
 	}
 	last := len(t.idleLogs) - 1
@@ -60,12 +74,14 @@ func (l *digestLog) count(ref uint32) {
 	if l.owner != ref {
 		l.owner, l.shared = ref, l.shared[:0]
 		clear(l.counts[:])
+		clear(l.parts)
 	}
 }
 
 // restart empties a log, for paths of k hops.
 func (l *digestLog) restart(k int) {
-	*l = digestLog{ring: l.ring[:0], shared: l.shared[:0], hops: k, next: firstAttempt}
+	clear(l.parts)
+	*l = digestLog{ring: l.ring[:0], shared: l.shared[:0], parts: l.parts, hops: k, next: firstAttempt}
 }
 
 // discard takes a flow's log away.
@@ -95,7 +111,7 @@ func (l *digestLog) add(p packet) bool {
 
 // parted calls each for every instance of a digest about a path, with the hops that wrote it, and whether the path
 // explains it. Hops whose node is not known explain anything; instances that they wrote into are left out.
-func (t *Tracer) parted(r record, id uint32, digest uint64, each func(writers uint64, agrees bool)) {
+func (t *Tracer) parted(r record, id uint32, digest uint64, each func(fragment int, writers uint64, agrees bool)) {
 	s, path, wrong := t.m.Config.Scheme, r.path(), r.astray()
 	for inst := range s.Instances() {
 		p := s.Packet(id, inst)
@@ -103,7 +119,7 @@ func (t *Tracer) parted(r record, id uint32, digest uint64, each func(writers ui
 		if w&wrong != 0 {
 			continue
 		}
-		each(w, s.Sum(&p, w, path) == s.Part(digest, inst))
+		each(p.Fragment(), w, s.Sum(&p, w, path) == s.Part(digest, inst))
 	}
 }
 
@@ -123,17 +139,19 @@ func (t *Tracer) steady(f *Flow, r record, id uint32, digest uint64) Event {
 		return Verified
 	}
 	l.count(f.paths[0])
-	t.parted(r, id, digest, func(writers uint64, _ bool) { l.credit(writers) })
+	t.parted(r, id, digest, func(fragment int, writers uint64, _ bool) { l.credit(fragment, writers) })
 	return t.certify(f, r, l)
 }
 
 // credit counts a digest that agrees with the path for the hops that wrote it.
-func (l *digestLog) credit(writers uint64) {
+func (l *digestLog) credit(fragment int, writers uint64) {
 	if writers&(writers-1) != 0 {
 		if len(l.shared) == maxShared {
 			l.withdraw(0)
 		}
 		l.shared = append(l.shared, writers)
+	} else if writers != 0 && l.parts != nil {
+		l.parts[bits.TrailingZeros64(writers)] |= 1 << fragment
 	}
 	for ; writers != 0; writers &= writers - 1 {
 		c := &l.counts[bits.TrailingZeros64(writers)]
@@ -158,8 +176,23 @@ func (l *digestLog) uncredit(writers uint64) {
 		}
 	}
 	for ; writers != 0; writers &= writers - 1 {
-		l.counts[bits.TrailingZeros64(writers)] = 0
+		h := bits.TrailingZeros64(writers)
+		if l.counts[h] = 0; l.parts != nil {
+			l.parts[h] = 0
+		}
 	}
+}
+
+// evidence is how many independent digests of a hop agree with the path, at most. Ids of neighbours may differ in one
+// fragment alone, so that a hop has evidence when all fragments of its id have come.
+func (t *Tracer) evidence(l *digestLog, h int) int {
+	n := int(l.counts[h])
+	if fragments := t.m.Config.Scheme.Fragments(); t.m.Parts && bits.OnesCount32(l.parts[h]) < fragments {
+		return 0
+	} else if t.m.Parts {
+		return min(n, fragments)
+	}
+	return n
 }
 
 // support returns how many digests confirm the node of a hop. Those that two hops wrote together agree as well if the
@@ -200,9 +233,9 @@ func (t *Tracer) certify(f *Flow, r record, l *digestLog) Event {
 			firm = false
 			continue
 		}
-		n := int(l.counts[h])
+		n := t.evidence(l, h)
 		if n >= strict && (sure&bit == 0 || suspects&bit != 0) {
-			n = l.support(h, suspects&bit != 0)
+			n = min(n, l.support(h, suspects&bit != 0))
 		}
 		if n >= strict {
 			sure |= bit
@@ -259,7 +292,7 @@ func (t *Tracer) recount(f *Flow, ref uint32) {
 	for i := range l.ring {
 		p := &l.ring[(l.oldest+i)%len(l.ring)]
 		wrong := uint64(0)
-		t.parted(r, p.id, p.digest, func(writers uint64, agrees bool) {
+		t.parted(r, p.id, p.digest, func(_ int, writers uint64, agrees bool) {
 			if !agrees {
 				wrong |= writers
 			}
@@ -270,7 +303,7 @@ func (t *Tracer) recount(f *Flow, ref uint32) {
 			continue
 		}
 		r.setBalance(r.balance() - min(r.balance(), 1))
-		t.parted(r, p.id, p.digest, func(writers uint64, _ bool) { l.credit(writers) })
+		t.parted(r, p.id, p.digest, func(fragment int, writers uint64, _ bool) { l.credit(fragment, writers) })
 	}
 	t.certify(f, r, l)
 }
@@ -281,7 +314,7 @@ func (t *Tracer) opposed(f *Flow, r record, id uint32, digest uint64) {
 	if f.log != 0 && t.logs[f.log-1].hops != r.hops() {
 		return
 	}
-	t.parted(r, id, digest, func(writers uint64, agrees bool) {
+	t.parted(r, id, digest, func(_ int, writers uint64, agrees bool) {
 		if agrees {
 			return
 		}

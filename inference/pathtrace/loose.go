@@ -57,7 +57,7 @@ type part struct {
 // deviates finds a path that need not be the map's, in the kept digests of a flow whose digests contradict it.
 func (t *Tracer) deviates(f *Flow, l *digestLog) (e Event, ok bool) {
 	m := t.m
-	if len(m.Nodes) > maxLoose || l.digests < l.next {
+	if m.Parts || len(m.Nodes) > maxLoose || l.digests < l.next {
 		return 0, false
 	}
 	cost := uint64(l.hops * (len(m.Nodes) + len(m.Peers)) / 2) // of a turn

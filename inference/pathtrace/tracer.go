@@ -129,7 +129,7 @@ func (t *Tracer) follows(r record, id uint32, digest uint64) bool {
 	}
 	all := true
 	t.wrote = 0
-	t.parted(r, id, digest, func(writers uint64, agrees bool) {
+	t.parted(r, id, digest, func(_ int, writers uint64, agrees bool) {
 		t.wrote |= writers
 		all = all && agrees
 	})

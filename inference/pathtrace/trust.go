@@ -136,13 +136,13 @@ func (t *Tracer) spare(r record, l *digestLog, sure, open uint64) (spared uint64
 	var space [64]hopDoubt
 	list, left := space[:0], 1-t.m.Config.Confidence
 	for h := range path {
-		n := int(l.counts[h])
+		n := t.evidence(l, h)
 		switch bit := uint64(1) << h; {
 		case sure&bit != 0:
 			left -= each * t.passes(path, h, n)
 		case open&bit != 0 && n > 0:
 			if p := each * t.passes(path, h, n); p <= left {
-				if n = l.support(h, false); n > 0 {
+				if n = min(n, l.support(h, false)); n > 0 {
 					list = append(list, hopDoubt{h, each * t.passes(path, h, n)})
 				}
 			}
@@ -267,7 +267,7 @@ func (t *Tracer) doubts(f *Flow, i int, dst []float64) []float64 {
 		w, n := each, 0.0
 		switch {
 		case l != nil:
-			n = float64(l.counts[h])
+			n = float64(t.evidence(l, h))
 		case r.seen()&bit != 0:
 			n = 1
 		}

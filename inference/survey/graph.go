@@ -71,11 +71,3 @@ func (m *Map) common(a, b int32, limit int, dst []int32) []int32 {
 
 // nodeBits returns log2 of the number of nodes, rounded up: the bits that distinguish them.
 func (m *Map) nodeBits() int32 { return int32(bits.Len(uint(len(m.nodes)))) }
-
-// Instances returns the number of instances of a digest; 0 if there is no map.
-func (m *Map) Instances() int {
-	if m == nil {
-		return 0
-	}
-	return m.scheme.Instances()
-}

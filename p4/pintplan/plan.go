@@ -156,6 +156,13 @@ func (b *bridge) finish() (*pint.Plan, error) {
 func newQuery(q *querymix.PlannedQuery, hash pint.Hash, seed uint32) (made pint.Query, err error) {
 	made = pint.Query{Name: q.Name, Value: q.Value, Bits: q.Total()}
 	scheme := pint.Config{Hash: hash, Seed: seed, Bits: q.Bits, Instances: q.Instances, Tau: q.Tau, P: q.XOR}
+	switch most := (32 + q.Bits - 1) / max(q.Bits, 1); {
+	case q.Fragments == 0:
+	case q.Fragments < 0 || q.Fragments > most || q.Aggregation != querymix.Static:
+		return made, fmt.Errorf("%d fragments of %d bits, aggregation %s: want 1 to %d of a static query", q.Fragments, q.Bits, q.Aggregation, most)
+	default:
+		scheme.ValueBits = min(q.Fragments*q.Bits, 32)
+	}
 	code := pint.CodeConfig{Bits: q.Bits, Unit: q.MinValue, Max: q.MaxValue}
 	switch q.Answer {
 	case "", querymix.Quantiles:

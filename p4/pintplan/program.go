@@ -37,10 +37,12 @@ type query struct {
 	known           bool
 	value           uint64
 	bits, instances int
+	valueBits       int // of values that travel in fragments; 0 for hashes
 	matches         uint64
 	keyRound        uint32
 	salts           [8]struct {
-		hops, values, layer uint32
+		hops, values, layer uint32 // values choose the fragment where there are some
+		fragment            bool   // it does
 		known               bool
 	}
 	layers, codes []span
@@ -115,6 +117,7 @@ func (p *Program) read(e entry) error {
 		}
 		k := &q.salts[e.key(2)]
 		k.hops, k.values, k.layer, k.known = uint32(e.number(0)), uint32(e.number(1)), uint32(e.number(2)), true
+		k.fragment = e.Action == "part"
 	case LayerTable:
 		s := e.span()
 		if e.Action == "fold" {
@@ -137,12 +140,15 @@ func (p *Program) read(e entry) error {
 func (q *query) read(e entry) {
 	q.known, q.instances = true, 1
 	switch e.Action {
-	case "path", "sample":
+	case "path", "fragment", "sample":
 		q.kind = pint.Static
 		if e.Action == "sample" {
 			q.kind = pint.Dynamic
 		}
 		q.value, q.bits, q.instances = e.number(0), int(e.number(1)), int(e.number(2))
+		if e.Action == "fragment" {
+			q.valueBits = int(e.number(3))
+		}
 	case "maximum":
 		q.kind, q.value, q.bits, q.keyRound = pint.PerPacket, e.number(0), int(e.number(1)), uint32(e.number(2))
 	case "loop":
@@ -188,9 +194,12 @@ func (p *Program) check() error {
 			continue
 		}
 		for n := range q.instances {
-			if q.kind != pint.PerPacket && !q.salts[n].known {
+			if q.kind != pint.PerPacket && (!q.salts[n].known || q.salts[n].fragment != (q.valueBits > 0)) {
 				bad("query %d: no keys for instance %d", i, n)
 			}
+		}
+		if q.valueBits > 32 {
+			bad("query %d: fragments of %d bits", i, q.valueBits)
 		}
 		if (q.kind == pint.Static || q.kind == pint.Dynamic) && !whole(q.layers, math.MaxUint32) {
 			bad("query %d: hashes without a layer", i)
@@ -278,9 +287,14 @@ func (q *query) write(part uint64, index int, id uint32, hop int, v *pint.Values
 			continue
 		}
 		var d uint64
-		if q.kind == pint.Dynamic {
+		switch {
+		case q.kind == pint.Dynamic:
 			d = q.code(value, uint32(finish(uint64(rnd)<<8+uint64(index))>>32)) & mask
-		} else {
+		case q.valueBits > 0:
+			parts := uint64((q.valueBits + q.bits - 1) / q.bits)
+			fragment := uint64(hash(crc(k.values+id), 0)) * parts >> 32
+			d = uint64(uint32(value)) & (1<<q.valueBits - 1) >> (fragment * uint64(q.bits)) & mask
+		default:
 			d = uint64(hash(crc(k.values+id), uint32(value)) >> (32 - q.bits))
 		}
 		at := q.bits * n

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/p4"
+	"github.com/hopscope/hopscope/planner/querymix"
 )
 
 // stored writes entries into the tables of a switch and reads them back.
@@ -38,6 +39,9 @@ func randomPlan(t testing.TB, r *rand.Rand) *pint.Plan {
 			for range r.IntN(3) {
 				c.P = append(c.P, max(1e-9, r.Float64()))
 				c.Tau = float64(r.IntN(4)) / 3
+			}
+			if r.IntN(3) == 0 {
+				c.ValueBits = 1 + r.IntN(32)
 			}
 			q.Scheme, err = pint.New(c)
 		case pint.Dynamic:
@@ -179,6 +183,53 @@ func TestTwoPlans(t *testing.T) {
 		}
 		if _, err := Compile(epoch, s.Read("")); (err != nil) != full || full != (epoch == 2) {
 			t.Errorf("plan %d: table full: %v, %v", epoch, full, err)
+		}
+	}
+}
+
+// Fragments of ids travel in the tables of the emulated switch, with their own keys. pint.p4 refuses them, by a reason.
+func TestFragments(t *testing.T) {
+	const text = `{"bits":8,"hash":"crc","queries":[{"name":"path","value":"node","aggregation":"static","hops":5,"nodes":80,"widths":[{"bits":4,"fragments":2}]}]}`
+	from, plan := made(t, text)
+	c := plan.Queries[0].Scheme.Config()
+	if from.Queries[0].Fragments != 2 || c.ValueBits != 8 || plan.Queries[0].Scheme.Fragments() != 2 {
+		t.Fatalf("planned %+v, made %+v", from.Queries[0], c)
+	}
+	entries, err := Entries(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries = stored(t, entries)
+	if _, err := Compile(plan.Epoch, entries); err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range entries {
+		list := slices.Clone(entries)
+		switch e.Table {
+		case SaltTable:
+			list[i].Action = "keys" // of hashes
+		case QueryTable:
+			list[i].Params = append(slices.Clone(e.Params[:3]), p4.Uint(33))
+		default:
+			continue
+		}
+		if _, err := Compile(plan.Epoch, list); err == nil {
+			t.Errorf("a plan with %v", &list[i])
+		}
+	}
+	if _, err := SwitchEntries(plan); !errors.Is(err, ErrProgram) || !strings.Contains(err.Error(), "not their fragments") {
+		t.Errorf("entries of pint.p4: %v", err)
+	}
+	for _, change := range []func(q *querymix.PlannedQuery){
+		func(q *querymix.PlannedQuery) { q.Fragments = 9 },
+		func(q *querymix.PlannedQuery) { q.Fragments = -1 },
+		func(q *querymix.PlannedQuery) { q.Aggregation = querymix.Dynamic },
+	} {
+		bad := *from
+		bad.Queries = slices.Clone(from.Queries)
+		change(&bad.Queries[0])
+		if _, err := New(&bad); err == nil || !strings.Contains(err.Error(), "fragments") {
+			t.Errorf("%+v: %v", bad.Queries[0], err)
 		}
 	}
 }

@@ -13,6 +13,9 @@ import (
 var ErrProgram = errors.New("pint.p4 carries out one query of each kind: a static path of nodes in one or two instances, " +
 	"dynamic latency in one, the largest utilization, and loops; with hash crc, and codes of levels")
 
+// errFragments is a plan whose digests carry fragments of node ids, for which pint.p4 has no table.
+var errFragments = fmt.Errorf("pint.p4 writes hashes of node ids, not their fragments, so that the path needs a width without fragments: %w", ErrProgram)
+
 // SwitchEntries returns the entries of a plan for the tables of p4/pint.p4, under the names that its p4info has, beside
 // [SwitchShared]. They are those of p4/tables.py. The plan takes effect with the last one, and packets carry it when sources stamp
 // its epoch (ingress.watch), which is not part of it. The error is [ErrProgram], or names what has no room.
@@ -89,7 +92,10 @@ func (w *switchWriter) query(p *pint.Plan, i int) error {
 	switch {
 	case q.Aggregation == pint.Static && q.Value == pint.NodeValue:
 		c := q.Scheme.Config()
-		if c.Hash != pint.HashCRC || c.ValueBits > 0 || c.Vectors || c.Instances > 2 {
+		if c.ValueBits > 0 {
+			return errFragments
+		}
+		if c.Hash != pint.HashCRC || c.Vectors || c.Instances > 2 {
 			return ErrProgram
 		}
 		for n := range c.Instances {

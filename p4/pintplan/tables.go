@@ -46,12 +46,14 @@ func Tables() []p4.Table {
 		{Name: SlotTable, Size: Plans * maxSets * maxQueries, Key: []field{epoch, {Name: "set", Bits: 8}, query}, Actions: []action{{Name: "use", Params: []param{{Name: "shift", Bits: 8}}}}},
 		{Name: QueryTable, Size: Plans * maxQueries, Key: []field{epoch, query}, Actions: []action{
 			{Name: "path", Params: []param{value, bits, instances}},
+			{Name: "fragment", Params: []param{value, bits, instances, {Name: "value_bits", Bits: 8}}},
 			{Name: "sample", Params: []param{value, bits, instances}},
 			{Name: "maximum", Params: []param{value, bits, {Name: "k_round", Bits: 32}}},
 			{Name: "loop", Params: []param{bits, {Name: "matches", Bits: 4}}},
 		}},
 		{Name: SaltTable, Size: Plans * maxQueries * 8, Key: []field{epoch, query, {Name: "instance", Bits: 8}}, Actions: []action{
 			{Name: "keys", Params: []param{{Name: "k_hops", Bits: 32}, {Name: "k_values", Bits: 32}, {Name: "k_layer", Bits: 32}}},
+			{Name: "part", Params: []param{{Name: "k_hops", Bits: 32}, {Name: "k_fragment", Bits: 32}, {Name: "k_layer", Bits: 32}}},
 		}},
 		{Name: LayerTable, Size: Plans * maxQueries * (pint.MaxLayers + 1), Key: []field{epoch, query, hash}, Actions: []action{
 			{Name: "replace"}, {Name: "fold", Params: []param{{Name: "limit", Bits: 32}}},
@@ -66,7 +68,7 @@ func Tables() []p4.Table {
 var values = []string{pint.NodeValue, pint.LatencyValue, pint.QueueValue, pint.UtilizationValue}
 
 // errTables is a plan that tables cannot hold.
-var errTables = errors.New("tables hold plans of hash crc, with codes of levels, and no fragments of values")
+var errTables = errors.New("tables hold plans of hash crc, with codes of levels, and per-packet maxima")
 
 // Stamp is the entry that lets the packets which enter the network at a switch carry a plan's epoch.
 func Stamp(epoch uint8) p4.Entry {
@@ -107,6 +109,7 @@ const (
 	ofHops     = 1
 	ofValues   = 2
 	ofLayer    = 3
+	ofFragment = 4
 	ofSet      = 5
 	ofRounding = 6
 )
@@ -166,17 +169,23 @@ func (w *writer) query(p *pint.Plan, i int) error {
 	switch q.Aggregation {
 	case pint.Static, pint.Dynamic:
 		c := q.Scheme.Config()
-		if c.Hash != pint.HashCRC || c.ValueBits > 0 || c.Vectors {
+		if c.Hash != pint.HashCRC || c.Vectors {
 			return errTables
 		}
-		action := "path"
-		if q.Aggregation == pint.Dynamic {
-			action = "sample"
+		keys, second := "keys", uint32(ofValues)
+		size := []uint64{value, uint64(c.Bits), uint64(c.Instances)}
+		switch {
+		case q.Aggregation == pint.Dynamic:
+			w.add(QueryTable, "sample", []uint64{at}, size...)
+		case c.ValueBits > 0:
+			keys, second = "part", ofFragment
+			w.add(QueryTable, "fragment", []uint64{at}, append(size, uint64(c.ValueBits))...)
+		default:
+			w.add(QueryTable, "path", []uint64{at}, size...)
 		}
-		w.add(QueryTable, action, []uint64{at}, value, uint64(c.Bits), uint64(c.Instances))
 		for n := range c.Instances {
 			seed := instanceSeed(&c, n)
-			w.add(SaltTable, "keys", []uint64{at, uint64(n)}, uint64(constant(seed, ofHops)), uint64(constant(seed, ofValues)), uint64(constant(seed, ofLayer)))
+			w.add(SaltTable, keys, []uint64{at, uint64(n)}, uint64(constant(seed, ofHops)), uint64(constant(seed, second)), uint64(constant(seed, ofLayer)))
 		}
 		w.layers(LayerTable, "replace", "fold", []uint64{at}, &c)
 	case pint.PerPacket:

@@ -149,13 +149,13 @@ func checkQuery(bad *planner.Errors, plan *Plan, q *Query, d *PlannedQuery, shar
 	alone, found := math.Inf(1), false
 	for k := range d.Widths {
 		w := &d.Widths[k]
-		if w.Bits != q.Widths[k].Bits || w.Instances != q.Widths[k].Instances || q.Widths[k].Packets != 0 && w.Packets != q.Widths[k].Packets {
+		if !w.Width().Coded(q.Widths[k]) || q.Widths[k].Packets != 0 && w.Packets != q.Widths[k].Packets {
 			add("width %s is not what was asked", w.Width())
 		}
 		if w.Reason == "" && w.Bits*w.Instances <= plan.Bits {
 			alone = min(alone, w.Packets)
 		}
-		if w.Bits == d.Bits && w.Instances == d.Instances {
+		if w.Width().Coded(d.Width()) {
 			found = true
 			if w.Reason != "" || w.Packets != d.Carrying || !(w.Packets > 0) {
 				add("width %s takes %v packets (%s), the plan has it with %v", w.Width(), w.Packets, w.Reason, d.Carrying)
@@ -163,7 +163,7 @@ func checkQuery(bad *planner.Errors, plan *Plan, q *Query, d *PlannedQuery, shar
 		}
 	}
 	if !found {
-		add("its %d instances of %d bits are none of its widths", d.Instances, d.Bits)
+		add("width %s is none of its widths", d.Width())
 	}
 	demand, goal := WantAlone, alone
 	switch {

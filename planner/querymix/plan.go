@@ -50,8 +50,9 @@ type PlannedQuery struct {
 
 	Bits      int       `json:"bits"` // of an instance
 	Instances int       `json:"instances"`
-	Tau       float64   `json:"tau,omitempty"` // static and dynamic
-	XOR       []float64 `json:"xor,omitempty"` // static
+	Fragments int       `json:"fragments,omitempty"` // of node ids, one an instance; 0 for hashes of them; static
+	Tau       float64   `json:"tau,omitempty"`       // static and dynamic
+	XOR       []float64 `json:"xor,omitempty"`       // static
 	MinValue  uint64    `json:"min_value,omitempty"`
 	MaxValue  uint64    `json:"max_value,omitempty"`
 	Matches   int       `json:"matches,omitempty"`
@@ -86,13 +87,17 @@ const (
 type PlannedWidth struct {
 	Bits      int     `json:"bits"`
 	Instances int     `json:"instances"`
+	Fragments int     `json:"fragments,omitempty"` // of node ids; 0 for hashes of them
 	Packets   float64 `json:"packets"`
 	Reason    string  `json:"reason,omitempty"`    // why it is not looked at
 	Objective float64 `json:"objective,omitempty"` // of the plan with this width instead; 0 if there is none
 }
 
 // Width is the width itself.
-func (w *PlannedWidth) Width() Width { return Width{w.Bits, w.Instances, w.Packets} }
+func (w *PlannedWidth) Width() Width { return Width{w.Bits, w.Instances, w.Packets, w.Fragments} }
+
+// Width is the width in which the query travels.
+func (q *PlannedQuery) Width() Width { return Width{q.Bits, q.Instances, q.Carrying, q.Fragments} }
 
 // Set is queries that travel in the packets whose hash is from First to Last.
 type Set struct {
@@ -226,6 +231,7 @@ func (plan *Plan) fingerprint() uint8 {
 		Name, Value, Aggregation string
 		Function                 string `json:",omitempty"`
 		Bits, Instances, Matches int
+		Fragments                int `json:",omitempty"`
 		Tau                      float64
 		XOR                      []float64
 		MinValue, MaxValue       uint64
@@ -243,7 +249,7 @@ func (plan *Plan) fingerprint() uint8 {
 		if function == Max {
 			function = ""
 		}
-		same.Queries = append(same.Queries, coding{q.Name, q.Value, q.Aggregation, function, q.Bits, q.Instances, q.Matches, q.Tau, q.XOR, q.MinValue, q.MaxValue})
+		same.Queries = append(same.Queries, coding{q.Name, q.Value, q.Aggregation, function, q.Bits, q.Instances, q.Matches, q.Fragments, q.Tau, q.XOR, q.MinValue, q.MaxValue})
 	}
 	for _, s := range plan.Sets {
 		s.Share = 0

@@ -45,6 +45,7 @@ type Query struct {
 
 	Hops      int     `json:"hops,omitempty"`       // of the paths; static and dynamic
 	Nodes     int     `json:"nodes,omitempty"`      // that a digest can stand for; static
+	IDBits    int     `json:"id_bits,omitempty"`    // of node ids; widths that are hashes can then be fragments of ids, too; static
 	Samples   float64 `json:"samples,omitempty"`    // wanted of every hop (dynamic) or of the path (per-packet)
 	RankError float64 `json:"rank_error,omitempty"` // of quantiles, or of the shares of frequent values, with 99 % confidence, in place of Samples; dynamic
 	MinValue  uint64  `json:"min_value,omitempty"`  // the smallest that differs from 0, for the code of values; 0 is 1
@@ -93,7 +94,8 @@ var (
 // Limits of a problem.
 const (
 	MaxQueries   = 64
-	maxWidths    = 16
+	maxWidths    = 32
+	maxIDBits    = 32
 	maxQueryBits = 64             // of a digest
 	maxPackets   = 1e9            // to an answer
 	MinShare     = 1. / (1 << 20) // of every query: none is left out altogether
@@ -104,16 +106,32 @@ type Width struct {
 	Bits      int     `json:"bits"` // of an instance
 	Instances int     `json:"instances,omitempty"`
 	Packets   float64 `json:"packets,omitempty"` // that carry it until the answer, on average, if measured; 0 asks a model
+
+	// Fragments is the number of parts in which node ids travel, one in each instance of a packet (section 4.2). Ids of
+	// q bits take ⌈q/Bits⌉. At 0 digests are hashes of ids.
+	Fragments int `json:"fragments,omitempty"`
 }
 
 // Total is the number of bits of a packet.
 func (w Width) Total() int { return w.Bits * w.Instances }
 
+// Coded reports whether packets carry the same digests in both widths.
+func (w Width) Coded(v Width) bool {
+	return w.Bits == v.Bits && w.Instances == v.Instances && w.Fragments == v.Fragments
+}
+
 func (w Width) String() string {
-	if w.Instances == 1 {
-		return strconv.Itoa(w.Bits)
+	s := strconv.Itoa(w.Bits)
+	if w.Instances != 1 {
+		s = fmt.Sprintf("%dx%d", w.Instances, w.Bits)
 	}
-	return fmt.Sprintf("%dx%d", w.Instances, w.Bits)
+	switch w.Fragments {
+	case 0:
+		return s
+	case 1:
+		return s + " with whole ids"
+	}
+	return fmt.Sprintf("%s with ids in %d fragments", s, w.Fragments)
 }
 
 // UnmarshalJSON reads any of the three forms.
@@ -192,7 +210,26 @@ func Decode(r io.Reader) (*Problem, error) {
 	if p == nil { // null, as from an empty YAML file
 		return nil, errors.New("the instance is empty")
 	}
+	for i := range p.Queries {
+		p.Queries[i].addFragments()
+	}
 	return p, nil
+}
+
+// addFragments adds for each width of hashes the same width of fragments, if the size of ids is known.
+func (q *Query) addFragments() {
+	if q.IDBits < 1 || q.IDBits > maxIDBits || q.Aggregation != Static {
+		return
+	}
+	for _, w := range q.Widths {
+		if w.Fragments != 0 || w.Bits < 1 {
+			continue
+		}
+		w.Fragments, w.Packets = (q.IDBits+w.Bits-1)/w.Bits, 0
+		if !slices.ContainsFunc(q.Widths, w.Coded) {
+			q.Widths = append(q.Widths, w)
+		}
+	}
 }
 
 // Validate returns what is wrong with the problem itself. Queries that do not fit into the bits together, or not as
@@ -265,6 +302,7 @@ func (q *Query) validate(bad *planner.Errors) {
 		{"space_bytes", float64(q.SpaceBytes), 1, 1 << 30, ""},
 		{"hops", float64(q.Hops), 1, 64, Static + Dynamic},
 		{"nodes", float64(q.Nodes), 1, 1 << 24, Static},
+		{"id_bits", float64(q.IDBits), 1, maxIDBits, Static},
 		{"samples", q.Samples, 1, 1e6, Dynamic + PerPacket},
 		{"rank_error", q.RankError, 1e-3, 0.5, Dynamic},
 		{"max_error", q.MaxError, 1e-6, 1, Dynamic + PerPacket},
@@ -311,6 +349,9 @@ func (q *Query) validate(bad *planner.Errors) {
 	if len(q.XOR) == 0 && q.Tau > 0 && q.Tau < 1 {
 		add("tau %v: below 1 there must be an XOR layer", q.Tau)
 	}
+	if q.IDBits > 0 && q.IDBits <= maxIDBits && q.Nodes > 1<<q.IDBits {
+		add("id_bits %d: so many bits distinguish %d nodes, and there are %d", q.IDBits, 1<<q.IDBits, q.Nodes)
+	}
 	q.validateWidths(add)
 }
 
@@ -332,9 +373,10 @@ func (q *Query) validateWidths(add func(string, ...any)) {
 		if (q.Aggregation == Dynamic || q.Aggregation == PerPacket) && w.Bits > 16 {
 			add("width %s: codes of values have 16 bits at most", w)
 		}
-		if slices.ContainsFunc(q.Widths[:i], func(v Width) bool { return v.Bits == w.Bits && v.Instances == w.Instances }) {
+		if slices.ContainsFunc(q.Widths[:i], w.Coded) {
 			add("width %s is there twice", w)
 		}
+		q.validateFragments(w, add)
 		switch {
 		case w.Packets != 0 && !(w.Packets >= 1 && w.Packets <= maxPackets):
 			add("width %s: %v packets are outside 1..%g", w, w.Packets, maxPackets)
@@ -351,5 +393,20 @@ func (q *Query) validateWidths(add func(string, ...any)) {
 				add("width %s: the counter of %d matches takes %d bits, and leaves none for the hash", w, q.Matches, counter)
 			}
 		}
+	}
+}
+
+// validateFragments checks the fragments of a width whose bits and instances are valid.
+func (q *Query) validateFragments(w Width, add func(string, ...any)) {
+	switch {
+	case w.Fragments == 0:
+	case q.Aggregation != Static:
+		add("width %s: fragments are for aggregation static", w)
+	case w.Fragments < 0 || (w.Fragments-1)*w.Bits >= maxIDBits:
+		add("width %s: want fragments of at most %d bits in all, the last one begun", w, maxIDBits)
+	case w.Fragments*w.Bits < q.IDBits:
+		add("width %s: ids have %d bits", w, q.IDBits)
+	case w.Fragments*w.Bits < 24 && q.Nodes > 1<<(w.Fragments*w.Bits):
+		add("width %s: so many bits distinguish fewer than %d nodes", w, q.Nodes)
 	}
 }

@@ -51,8 +51,15 @@ func QueriesTable(w io.Writer, plan *querymix.Plan) error {
 
 func percent(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }
 
-func queryWidth(q *querymix.PlannedQuery) string {
-	return querymix.Width{Bits: q.Bits, Instances: q.Instances}.String()
+func queryWidth(q *querymix.PlannedQuery) string { return q.Width().String() }
+
+// inBits is a width with its unit: 8 bits, or 8 bits with whole ids.
+func inBits(w querymix.Width) string {
+	size, ids, found := strings.Cut(w.String(), " ")
+	if size += " bits"; found {
+		size += " " + ids
+	}
+	return size
 }
 
 // explainQueries explains a plan in words.
@@ -66,7 +73,7 @@ func explainQueries(plan *querymix.Plan) (text []string) {
 		var names []string
 		used := 0
 		for _, x := range s.Slots {
-			names = append(names, fmt.Sprintf("%s (%s bits)", x.Query, queryWidth(query[x.Query])))
+			names = append(names, fmt.Sprintf("%s (%s)", x.Query, inBits(query[x.Query].Width())))
 			used += x.Bits
 		}
 		what := "nothing"
@@ -97,12 +104,12 @@ func explainQueries(plan *querymix.Plan) (text []string) {
 		for k := range q.Widths {
 			w := &q.Widths[k]
 			switch {
-			case w.Bits == q.Bits && w.Instances == q.Instances:
+			case w.Width().Coded(q.Width()):
 			case w.Reason != "":
-				add("%s does not use %s bits: %s.", q.Name, w.Width(), w.Reason)
+				add("%s does not use %s: %s.", q.Name, inBits(w.Width()), w.Reason)
 			case w.Objective > 0:
-				add("%s in %s bits would need %.4g packets alone instead of %.4g, and the worst ratio would be %.4g instead of %.4g.",
-					q.Name, w.Width(), w.Packets, q.Carrying, w.Objective, plan.Stats.Objective)
+				add("%s in %s would need %.4g packets alone instead of %.4g, and the worst ratio would be %.4g instead of %.4g.",
+					q.Name, inBits(w.Width()), w.Packets, q.Carrying, w.Objective, plan.Stats.Objective)
 			}
 		}
 	}

@@ -67,7 +67,7 @@ func (t *Tracer) Packets(c querymix.PathCoding, paths int, limit float64) (float
 	if c.Hash == "crc" {
 		hash = pint.HashCRC
 	}
-	scheme, err := pint.New(pint.Config{Hash: hash, Seed: c.Seed, Bits: c.Bits, Instances: c.Instances, Tau: c.Tau, P: c.XOR})
+	scheme, err := pint.New(pint.Config{Hash: hash, Seed: c.Seed, Bits: c.Bits, Instances: c.Instances, ValueBits: min(c.Fragments*c.Bits, 32), Tau: c.Tau, P: c.XOR})
 	if err != nil {
 		return 0, err
 	}

@@ -39,9 +39,9 @@ func Complete(p *querymix.Problem, plan *querymix.Plan, given planner.Given, see
 		if err != nil {
 			return fmt.Errorf("query %q: %w", x.Name, err)
 		}
-		d.Bits, d.Instances = x.Bits, max(x.Instances, 1)
+		d.Bits, d.Instances, d.Fragments = x.Bits, max(x.Instances, 1), x.Fragments
 		for j := range d.Widths {
-			if w := &d.Widths[j]; w.Bits == d.Bits && w.Instances == d.Instances && w.Packets > 0 {
+			if w := &d.Widths[j]; w.Width().Coded(d.Width()) && w.Packets > 0 {
 				w.Reason, d.Carrying = "", w.Packets
 			}
 		}

@@ -25,10 +25,11 @@ func Hybrid(d int) (tau float64, xor []float64) {
 
 // PathModel models the tracing of a path by PINT's own decoder, without knowledge of the topology. A digest of one
 // unknown writer rules out all candidate nodes of that hop with another hash. A digest of several writers waits until
-// the others are known.
+// the others are known. A digest with a fragment of an id reveals this fragment of one unknown writer.
 type PathModel struct {
 	Hops, Nodes     int // of the path, and that a hop can be
 	Bits, Instances int
+	Fragments       int // of ids; 0 for hashes of them
 	Tau             float64
 	XOR             []float64
 }
@@ -43,7 +44,7 @@ const (
 // stay unknown.
 func (m *PathModel) Packets(seed uint64) (float64, error) {
 	rng := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
-	t := tracing{PathModel: m, rng: rng, wrong: make([]int, m.Hops)}
+	t := tracing{PathModel: m, rng: rng, wrong: make([]int, m.Hops), parts: make([]part, max(m.Fragments, 1))}
 	sum, runs := 0, 0
 	for ; runs < modelRuns && (runs < 20 || t.steps < modelSteps); runs++ {
 		n := t.run()
@@ -57,75 +58,94 @@ func (m *PathModel) Packets(seed uint64) (float64, error) {
 
 type tracing struct {
 	*PathModel
-	rng     *rand.Rand
-	wrong   []int    // nodes that a hop can still be, but is not
+	rng   *rand.Rand
+	wrong []int  // nodes that a hop can still be, but is not
+	parts []part // by fragment; one for hashes
+	steps float64
+}
+
+// part is what is not known of one fragment of the ids.
+type part struct {
 	unknown uint64   // hops
 	waiting []uint64 // digests of several unknown writers
-	steps   float64
 }
 
 // run returns the number of packets that one path takes, 0 if it is not known in time.
 func (t *tracing) run() int {
-	t.unknown, t.waiting = 0, t.waiting[:0]
 	for i := range t.wrong {
 		t.wrong[i] = t.Nodes - 1
+	}
+	open := len(t.parts) // those with unknown hops
+	for i := range t.parts {
+		t.parts[i] = part{waiting: t.parts[i].waiting[:0]}
 		if t.Nodes > 1 {
-			t.unknown |= 1 << i
+			t.parts[i].unknown = 1<<t.Hops - 1
 		}
 	}
-	if t.unknown == 0 {
+	if t.Nodes == 1 {
 		return 1
 	}
 	for n, from := 1, t.steps; t.steps-from < modelSteps; n++ {
 		for range t.Instances {
-			t.steps++
-			if t.rng.Float64() < t.Tau {
-				t.learn(uint64(1) << t.rng.IntN(t.Hops))
-				continue
+			x := &t.parts[0]
+			if len(t.parts) > 1 {
+				x = &t.parts[t.rng.IntN(len(t.parts))]
 			}
-			p := t.XOR[t.rng.IntN(len(t.XOR))]
-			var writers uint64
-			for i := range t.Hops {
-				if t.rng.Float64() < p {
-					writers |= 1 << i
-				}
+			before := x.unknown
+			if t.learn(x, t.writers()); before != 0 && x.unknown == 0 {
+				open--
 			}
-			t.steps += float64(t.Hops)
-			t.learn(writers)
 		}
-		if t.unknown == 0 {
+		if open == 0 {
 			return n
 		}
 	}
 	return 0
 }
 
+// writers draws the hops that write into a digest.
+func (t *tracing) writers() (writers uint64) {
+	t.steps++
+	if t.rng.Float64() < t.Tau {
+		return uint64(1) << t.rng.IntN(t.Hops)
+	}
+	p := t.XOR[t.rng.IntN(len(t.XOR))]
+	for i := range t.Hops {
+		if t.rng.Float64() < p {
+			writers |= 1 << i
+		}
+	}
+	t.steps += float64(t.Hops)
+	return writers
+}
+
 // learn takes a digest of some writers, and those waiting that can be read with it.
-func (t *tracing) learn(writers uint64) {
-	writers &= t.unknown
+func (t *tracing) learn(x *part, writers uint64) {
+	writers &= x.unknown
 	if writers&(writers-1) != 0 {
-		t.waiting = append(t.waiting, writers)
+		x.waiting = append(x.waiting, writers)
 		return
 	}
-	if !t.read(writers) {
+	if !t.read(x, writers) {
 		return
 	}
-	for w := t.next(); w != 0; w = t.next() {
-		t.read(w)
+	for w := t.next(x); w != 0; w = t.next(x) {
+		t.read(x, w)
 	}
 }
 
 // read takes a digest of one unknown writer, or none, and reports whether the hop is known now.
-func (t *tracing) read(writer uint64) bool {
+func (t *tracing) read(x *part, writer uint64) bool {
 	if writer == 0 {
 		return false
 	}
-	i := bits.TrailingZeros64(writer)
-	t.wrong[i] = t.survivors(t.wrong[i])
-	if t.wrong[i] > 0 {
-		return false
+	if t.Fragments == 0 {
+		i := bits.TrailingZeros64(writer)
+		if t.wrong[i] = t.survivors(t.wrong[i]); t.wrong[i] > 0 {
+			return false
+		}
 	}
-	t.unknown &^= writer
+	x.unknown &^= writer
 	return true
 }
 
@@ -148,18 +168,18 @@ func (t *tracing) gap(p float64) float64 {
 }
 
 // next takes a digest with one unknown writer from those that wait.
-func (t *tracing) next() uint64 {
-	t.steps += float64(len(t.waiting))
-	for k := 0; k < len(t.waiting); {
-		w := t.waiting[k] & t.unknown
-		t.waiting[k] = w
+func (t *tracing) next(x *part) uint64 {
+	t.steps += float64(len(x.waiting))
+	for k := 0; k < len(x.waiting); {
+		w := x.waiting[k] & x.unknown
+		x.waiting[k] = w
 		if w&(w-1) != 0 {
 			k++
 			continue
 		}
-		last := len(t.waiting) - 1
-		t.waiting[k] = t.waiting[last]
-		t.waiting = t.waiting[:last]
+		last := len(x.waiting) - 1
+		x.waiting[k] = x.waiting[last]
+		x.waiting = x.waiting[:last]
 		if w != 0 {
 			return w
 		}
@@ -250,7 +270,7 @@ func estimate(q *querymix.Query, w querymix.Width, seed uint64) (packets float64
 	}
 	switch q.Aggregation {
 	case querymix.Static:
-		m := PathModel{Hops: q.Hops, Nodes: q.Nodes, Bits: w.Bits, Instances: w.Instances, Tau: q.Tau, XOR: q.XOR}
+		m := PathModel{Hops: q.Hops, Nodes: q.Nodes, Bits: w.Bits, Instances: w.Instances, Fragments: w.Fragments, Tau: q.Tau, XOR: q.XOR}
 		if m.Tau == 0 && m.XOR == nil {
 			m.Tau, m.XOR = Hybrid(q.Hops)
 		}

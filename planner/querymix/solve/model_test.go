@@ -1,6 +1,7 @@
 package solve
 
 import (
+	"errors"
 	"math"
 	"math/bits"
 	"math/rand/v2"
@@ -239,5 +240,36 @@ func TestEstimate(t *testing.T) {
 		if err != nil || reason != tt.reason || math.Abs(got-tt.want) > 1e-6*tt.want {
 			t.Errorf("estimate(%+v, %s) = %v, %q, %v, want %v, %q", tt.q, tt.w, got, reason, err, tt.want, tt.reason)
 		}
+	}
+}
+
+// Fragments of ids by Baseline alone are the coupons of a collector: k·F of them, each as often as any other. By hashes
+// of as many bits as there are in an id, some hops need a second digest.
+func TestPathModelOfFragments(t *testing.T) {
+	for _, tt := range []struct{ hops, fragments int }{{1, 1}, {5, 1}, {5, 2}, {12, 4}, {64, 2}} {
+		coupons, want := tt.hops*tt.fragments, 0.0
+		for i := range coupons {
+			want += float64(coupons) / float64(i+1)
+		}
+		m := PathModel{Hops: tt.hops, Nodes: 1 << 16, Bits: 4, Instances: 1, Fragments: tt.fragments, Tau: 1}
+		got, err := m.Packets(7)
+		if err != nil || math.Abs(got/want-1) > 0.05 {
+			t.Errorf("%d hops, %d fragments: %v packets, %v, want %v", tt.hops, tt.fragments, got, err, want)
+		}
+	}
+	hashes := PathModel{Hops: 5, Nodes: 80, Bits: 7, Instances: 1, Tau: 0.75, XOR: []float64{0.6}}
+	ids, inTwo := hashes, hashes
+	ids.Fragments, inTwo.Fragments, inTwo.Bits = 1, 2, 4
+	narrow := hashes
+	narrow.Bits = 4
+	h, err := hashes.Packets(1)
+	i, err2 := ids.Packets(1)
+	f, err3 := inTwo.Packets(1)
+	n, err4 := narrow.Packets(1)
+	if err := errors.Join(err, err2, err3, err4); err != nil {
+		t.Fatal(err)
+	}
+	if i > 0.85*h || f < 1.1*n {
+		t.Errorf("7 bits: %.3g packets of hashes, %.3g of ids; 4 bits: %.3g of hashes, %.3g in two fragments", h, i, n, f)
 	}
 }

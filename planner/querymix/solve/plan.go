@@ -120,7 +120,7 @@ func describe(q *querymix.Query, bits int, seed uint64, previous *querymix.Plann
 		d.Tau = 1
 	}
 	for _, w := range q.Widths {
-		pw := querymix.PlannedWidth{Bits: w.Bits, Instances: w.Instances, Packets: w.Packets}
+		pw := querymix.PlannedWidth{Bits: w.Bits, Instances: w.Instances, Fragments: w.Fragments, Packets: w.Packets}
 		if w.Total() > bits {
 			pw.Reason = fmt.Sprintf("%d bits are more than the %d of a packet", w.Total(), bits)
 		} else if pw.Packets, pw.Reason, err = estimate(q, w, seed); err != nil {

@@ -138,7 +138,7 @@ func (s *search) finish(plan *querymix.Plan) {
 	for q := range plan.Queries {
 		d := &plan.Queries[q]
 		w := d.Widths[s.best.items[q].width]
-		d.Bits, d.Instances, d.Carrying = w.Bits, w.Instances, w.Packets
+		d.Bits, d.Instances, d.Fragments, d.Carrying = w.Bits, w.Instances, w.Fragments, w.Packets
 		for _, r := range s.best.limits[q] {
 			d.LimitedBy = append(d.LimitedBy, plan.Queries[r].Name)
 		}

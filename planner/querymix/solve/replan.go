@@ -10,7 +10,7 @@ import (
 
 // coding is the coding of a query, with all that its decoder needs.
 func coding(d *querymix.PlannedQuery) string {
-	return fmt.Sprint(d.Value, " ", d.Aggregation, " ", d.Bits, "x", d.Instances, " ", d.Tau, d.XOR, " ", d.MinValue, "-", d.MaxValue, " ", d.Matches, " ", d.Function)
+	return fmt.Sprint(d.Value, " ", d.Aggregation, " ", d.Bits, "x", d.Instances, "/", d.Fragments, " ", d.Tau, d.XOR, " ", d.MinValue, "-", d.MaxValue, " ", d.Matches, " ", d.Function)
 }
 
 // keep returns the width in which a query is coded as in an earlier plan, or none if there is no such width any more.
@@ -19,13 +19,13 @@ func keep(d, previous *querymix.PlannedQuery) int {
 		return none
 	}
 	k := slices.IndexFunc(d.Widths, func(w querymix.PlannedWidth) bool {
-		return w.Bits == previous.Bits && w.Instances == previous.Instances
+		return w.Width().Coded(previous.Width())
 	})
 	if k < 0 || d.Widths[k].Reason != "" {
 		return none
 	}
 	now := *d
-	now.Bits, now.Instances = previous.Bits, previous.Instances
+	now.Bits, now.Instances, now.Fragments = previous.Bits, previous.Instances, previous.Fragments
 	if coding(&now) != coding(previous) {
 		return none
 	}
