@@ -23,6 +23,7 @@ type DeliveryConfig struct {
 	ReportBytes int             `yaml:"report_bytes" range:"64..9000" doc:"Bytes of a report with its headers, by which rates follow from numbers of reports."`
 	PacketBytes int             `yaml:"packet_bytes" range:"0..900" doc:"Most bytes of a packet in a report."`
 	Collector   int             `yaml:"collector" range:"0..255" doc:"Entry of the table collector for the first server; the others follow. Entries from here on belong to the plan."`
+	Quiet       time.Duration   `yaml:"quiet" range:"0s..24h" doc:"Time without a report after which a point keeps a path at the lowest rate, so that its server can be switched off; 0 keeps its rate. Needs every."`
 	Avoid       float64         `yaml:"avoid_weight" range:"0..1000" doc:"Weight from which suspicious links are left out of plans; 0 leaves out none."`
 	Servers     []DeliveryHost  `yaml:"servers" doc:"Collectors that reports can go to."`
 	Points      []DeliveryPoint `yaml:"points" doc:"Switches that send reports."`
@@ -47,7 +48,7 @@ const leastDelivery = time.Second
 
 // DefaultDeliveryConfig carries out nothing.
 func DefaultDeliveryConfig() DeliveryConfig {
-	return DeliveryConfig{Margin: 1.25, ReportBytes: 200, PacketBytes: 128, Collector: 128, Avoid: 2}
+	return DeliveryConfig{Margin: 1.25, ReportBytes: 200, PacketBytes: 128, Collector: 128, Quiet: 15 * time.Minute, Avoid: 2}
 }
 
 // Validate returns what is wrong beyond single ranges. Fleet is set if other controls stand by.

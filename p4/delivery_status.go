@@ -142,6 +142,16 @@ func (s *DeliveryStatus) Measure(c *DeliveryConfig, plan *delivery.Plan, receive
 	}
 }
 
+// HeldPoints is the number of points that keep their rate, although another one is measured, or none.
+func (s *DeliveryStatus) HeldPoints() (n int) {
+	for i := range s.Points {
+		if s.Points[i].Held != "" {
+			n++
+		}
+	}
+	return n
+}
+
 // Hold takes over why points keep their rates.
 func (s *DeliveryStatus) Hold(why map[string]string) {
 	for i := range s.Points {

@@ -109,6 +109,7 @@ var Metrics = []Metric{
 		}
 		return n
 	}),
+	ofDelivery("held_points", "Points that keep their rate, although another one is measured, or none.", false, func(d *p4.DeliveryStatus) float64 { return float64(d.HeldPoints()) }),
 	ofDelivery("refused_reports", "Reports that switches refused, by their counters since they started.", false, func(d *p4.DeliveryStatus) float64 { return float64(d.Refused) }),
 	gauge("behind_probes", "Probes still to change after a change of the network.", func(s *Status) float64 { return float64(s.Behind) }),
 	gauge("epoch", "Epoch of the target plan.", func(s *Status) float64 { return float64(s.Epoch) }),

@@ -17,7 +17,7 @@ func (x *Network) readDeliverer(cfg *Files) error {
 	if c.File == "" {
 		return nil
 	}
-	o := &deliverer{cfg: c, links: x.Config.Links, tables: c.Tables(), switches: map[string]bool{}, missed: map[string]int{}, counts: map[string]*p4.Counts{}, lost: time.Now()}
+	o := &deliverer{cfg: c, links: x.Config.Links, tables: c.Tables(), switches: map[string]bool{}, missed: map[string]int{}, counts: map[string]*p4.Counts{}, silent: map[string]time.Time{}, lost: time.Now()}
 	for i := range cfg.Switches {
 		if s := &cfg.Switches[i]; s.Program == rftProgram {
 			o.switches[s.Name] = true
@@ -93,7 +93,7 @@ func (o *deliverer) resume(before *deliverer) {
 	}
 	before.mu.Lock()
 	defer before.mu.Unlock()
-	o.missed, o.counts, o.lost = before.missed, before.counts, before.lost
+	o.missed, o.counts, o.lost, o.silent = before.missed, before.counts, before.lost, before.silent
 	o.status.Plans, o.status.Failed, o.status.Refused = before.status.Plans, before.status.Failed, before.status.Refused
 }
 

@@ -32,6 +32,7 @@ type deliverer struct {
 	unkept bool                  // the file does not have the plan, which may wait for approval
 	missed map[string]int        // by server: intervals in a row without an answer of its page
 	lost   time.Time             // when a server with reports did not answer last, or the start
+	silent map[string]time.Time  // since when servers have no report of a point, all of them being known
 	counts map[string]*p4.Counts // by switch
 	logged string
 
@@ -118,8 +119,11 @@ func (o *deliverer) measure(ctx context.Context, open func(url string) *Page) (*
 	case time.Since(o.lost) < span:
 		m.HoldUnknown(o.plan, "windows of servers are older than the last loss of one, or than the control")
 	default:
+		m.Release(o.silent, o.plan, time.Now(), o.cfg.Quiet)
 		m.HoldUnknown(o.plan, "")
+		return m, nil
 	}
+	clear(o.silent)
 	return m, nil
 }
 

@@ -37,8 +37,8 @@ func TestDelivererMeasures(t *testing.T) {
 		}}
 	}
 	now := time.Now()
-	o := &deliverer{links: links, missed: map[string]int{}, plan: &delivery.Plan{Assignment: []delivery.Assignment{{ID: point + "/1", Point: point, Server: "a", Rate: 125}}},
-		cfg: p4.DeliveryConfig{Margin: 1.25, ReportBytes: 125_000_000, Servers: []p4.DeliveryHost{{Name: "a", Page: "a"}, {Name: "b", Page: "b"}}, Points: []p4.DeliveryPoint{{Name: point}}}}
+	o := &deliverer{links: links, missed: map[string]int{}, silent: map[string]time.Time{}, plan: &delivery.Plan{Assignment: []delivery.Assignment{{ID: point + "/1", Point: point, Server: "a", Rate: 125}}},
+		cfg: p4.DeliveryConfig{Margin: 1.25, Quiet: time.Hour, ReportBytes: 125_000_000, Servers: []p4.DeliveryHost{{Name: "a", Page: "a"}, {Name: "b", Page: "b"}}, Points: []p4.DeliveryPoint{{Name: point}}}}
 	check := func(what string, rate float64, held string, down bool) {
 		t.Helper()
 		m, err := o.measure(t.Context(), open)
@@ -63,12 +63,26 @@ func TestDelivererMeasures(t *testing.T) {
 	if o.lost.Before(now) {
 		t.Error("the loss of a server has no time")
 	}
+	if len(o.silent) != 0 {
+		t.Error("the loss of a server counts as silence of a point")
+	}
 	o.plan.Assignment[0].Server, exporters["b"] = "b", `{"node":"1","recent_reports":24}`
 	check("the other one has a part of the time", 100, "windows of servers", true)
 	exporters["b"] = `{"node":"1","recent_reports":2400}`
 	check("a rise is followed", 200, "", true)
 	o.lost, exporters["b"] = now.Add(-13*time.Second), `{"node":"1","recent_reports":24}`
 	check("all of the time", 2, "", true)
+	exporters["b"] = ""
+	check("quiet", 100, "no server has a report", true)
+	o.silent[point] = o.silent[point].Add(-59 * time.Minute)
+	check("quiet for 59 minutes", 100, "no server has a report", true)
+	o.silent[point] = o.silent[point].Add(-time.Minute)
+	check("quiet for an hour", delivery.LeastRate, "", true)
+	exporters["b"] = `{"node":"1","recent_reports":24}`
+	check("no longer quiet", 2, "", true)
+	exporters["b"] = ""
+	check("quiet again", 100, "no server has a report", true)
+	exporters["b"] = `{"node":"1","recent_reports":24}`
 	status = `{"window_ms":9223372036854775807,"windows":50}`
 	if _, err := o.measure(t.Context(), open); err == nil || !strings.Contains(err.Error(), "none of a collector") {
 		t.Errorf("windows of %s: %v", status, err)

@@ -3,6 +3,7 @@ package delivery
 import (
 	"maps"
 	"slices"
+	"time"
 )
 
 // Measured is what is known of a network beside its problem.
@@ -70,6 +71,24 @@ func (m *Measured) HoldUnknown(before *Plan, why string) {
 			m.hold(point, r, why)
 		case rate == 0:
 			m.hold(point, r, "no server has a report of it")
+		}
+	}
+}
+
+// Release lets points keep no more than the lowest rate, of which no server has had a report for that time, up to now. In
+// silent is since when, by their ids. The caller keeps it from one measurement to the next, and clears it after one that
+// lacks reports. A time of 0 releases none.
+func (m *Measured) Release(silent map[string]time.Time, before *Plan, now time.Time, after time.Duration) {
+	reserved := before.Reserved()
+	maps.DeleteFunc(silent, func(point string, _ time.Time) bool { return reserved[point] == 0 || m.Rates[point] > 0 })
+	for point := range reserved {
+		since, known := silent[point]
+		switch {
+		case m.Rates[point] > 0:
+		case !known:
+			silent[point] = now
+		case after > 0 && now.Sub(since) >= after:
+			m.Rates[point] = LeastRate
 		}
 	}
 }

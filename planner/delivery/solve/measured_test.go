@@ -3,6 +3,7 @@ package solve_test
 import (
 	"math"
 	"testing"
+	"time"
 
 	"github.com/hopscope/hopscope/planner/delivery"
 	"github.com/hopscope/hopscope/planner/delivery/solve"
@@ -50,5 +51,48 @@ func TestMeasuredHolds(t *testing.T) {
 		if r["m"] != tt.wantM || r["n"] != tt.wantN || m.Held["m"] != tt.heldM || m.Held["n"] != tt.heldN {
 			t.Errorf("%s: reserved %v, held %q", tt.name, r, m.Held)
 		}
+	}
+}
+
+// TestQuietPoints releases what a plan reserves for a point that stays quiet: its server is switched off, and the point keeps
+// a path at the lowest rate. Nothing is released before the time, or with a time of 0.
+func TestQuietPoints(t *testing.T) {
+	p := &delivery.Problem{Nodes: []delivery.Node{
+		{ID: "m", Kind: delivery.PointNode, Rate: 8, Deadline: 9}, {ID: "n", Kind: delivery.PointNode, Rate: 8, Deadline: 9}, {ID: "v", Kind: delivery.SwitchNode, Capacity: 40, Up: 1},
+		{ID: "s", Kind: delivery.ServerNode, Capacity: 11, Up: 1}, {ID: "u", Kind: delivery.ServerNode, Capacity: 11, Up: 1}},
+		Links: []delivery.Link{{A: "m", B: "v", Capacity: 40, Up: 1}, {A: "n", B: "v", Capacity: 40, Up: 1}, {A: "v", B: "s", Capacity: 40, Up: 1}, {A: "v", B: "u", Capacity: 40, Up: 1}}}
+	began, silent := time.Unix(1000, 0), map[string]time.Time{}
+	var plan *delivery.Plan
+	next := func(seconds int, after time.Duration, rates map[string]float64) *delivery.Measured {
+		t.Helper()
+		m := &delivery.Measured{Rates: rates, Margin: 1.25}
+		m.Release(silent, plan, began.Add(time.Duration(seconds)*time.Second), after)
+		m.HoldUnknown(plan, "")
+		made, err := solve.Measured(p, m, plan, func() func() bool { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan = made
+		return m
+	}
+	next(0, time.Minute, map[string]float64{"m": 8, "n": 8})
+	if len(plan.Selected()) != 2 {
+		t.Fatalf("two points of 10 at servers of 11: %v", plan.Assignment)
+	}
+	next(1, time.Minute, map[string]float64{"m": 8})
+	if m := next(60, time.Minute, map[string]float64{"m": 8}); m.Held["n"] == "" || len(plan.Selected()) != 2 {
+		t.Fatalf("quiet for 59 s: held %v, %v", m.Held, plan.Assignment)
+	}
+	if m := next(9999, 0, map[string]float64{"m": 8}); m.Held["n"] == "" {
+		t.Fatalf("never to be released: held %v", m.Held)
+	}
+	for seconds := 61; seconds < 64; seconds++ { // and it stays so
+		m := next(seconds, time.Minute, map[string]float64{"m": 8})
+		if r := plan.Reserved(); m.Held["n"] != "" || len(plan.Selected()) != 1 || r["m"] != 10 || !(r["n"] > 0 && r["n"] < 1e-4) {
+			t.Fatalf("quiet for a minute: held %v, reserved %v, %v", m.Held, r, plan.Assignment)
+		}
+	}
+	if next(70, time.Minute, map[string]float64{"m": 8, "n": 8}); len(plan.Selected()) != 2 || plan.Reserved()["n"] != 10 || len(silent) != 0 {
+		t.Errorf("no longer quiet: %v, silent %v", plan.Assignment, silent)
 	}
 }
