@@ -61,6 +61,9 @@ func namedFiles(cfg *config) (list []named) {
 			add("web.access.oidc.ca_file", o.CAFile, false)
 		}
 		add("web.topology", c.Topology, false)
+		for i, p := range c.Dashboards {
+			add(fmt.Sprintf("web.dashboards[%d]", i), p, false)
+		}
 		add("web.tls_cert_file", c.TLSCertFile, false)
 		add("web.tls_key_file", c.TLSKeyFile, true)
 	}

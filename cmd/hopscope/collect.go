@@ -16,6 +16,7 @@ import (
 func collectCommand() *cobra.Command {
 	var o struct {
 		config, format string
+		dashboards     []string
 	}
 	c := &cobra.Command{
 		Use:   "collect",
@@ -36,11 +37,13 @@ can change while running: dialects of exporters and thresholds of findings.`,
 	}
 	c.Flags().StringVar(&o.config, "config", "", "settings file (default: all defaults, see \"hopscope config print\")")
 	c.Flags().StringVar(&o.format, "format", "table", "of the summary at the end: table or json")
+	c.Flags().StringArrayVar(&o.dashboards, "dashboard", nil, "file of a dashboard for the page, beside web.dashboards (repeatable)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := checkFormat(o.format); err != nil {
 			return err
 		}
 		cfg, err := readConfig(o.config)
+		cfg.Web.Dashboards = append(cfg.Web.Dashboards, o.dashboards...)
 		warnings, err := examine(&cfg, err, false)
 		if err != nil {
 			return err

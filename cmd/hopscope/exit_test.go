@@ -76,8 +76,8 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"cert":  "influx: {enabled: true, url: https://x, cert_file: nowhere, key_file: nowhere}",
 		"page":  "web: {token_file: nowhere}",
 		"tls":   "web: {tls_cert_file: nowhere, tls_key_file: nowhere}",
-		"short": "web: {token_file: i.json}\nwindow: 3",
-		"pcap":  "pcap: {files: [nowhere]}", "directory": "pcap: {files: [.]}",
+		"short": "web: {token_file: i.json}\nwindow: 3", "board": "web: {dashboards: [nowhere]}", "noboard": "web: {dashboards: [text]}",
+		"pcap": "pcap: {files: [nowhere]}", "directory": "pcap: {files: [.]}",
 		"topology": "pint: {topology: nowhere.gml}", "odd": "pint: {topology: odd.edges}", "tree": "pint: {topology: \"fat-tree:7\"}",
 		"plan": "pint: {plans: [nowhere.json]}", "noplan": "pint: {plans: [text]}", "policy": "policy: nowhere", "rules": "policy: text", "seed": "seed_file: nowhere",
 	} {
@@ -103,7 +103,7 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"control rollback x", "control rollback --format xml", "control rollback --url nonsense",
 		"control status x", "control status --format xml", "control status --url nonsense",
 		"control wet-run x", "control wet-run --format xml", "control wet-run --url nonsense",
-		"collect x", "collect --format xml", "collect --config nowhere", "collect --config .", "collect --config bad.yaml", "collect --config text",
+		"collect x", "collect --format xml", "collect --config nowhere", "collect --config .", "collect --config bad.yaml", "collect --config text", "collect --dashboard nowhere", "collect --dashboard .", "collect --dashboard text",
 		"config nonsense", "config check", "config check nowhere", "config check .", "config check bad.yaml", "config check text", "config check a b",
 		"config print nowhere", "config print bad.yaml", "config print a b",
 		"config size a b", "config size nowhere", "config size bad.yaml", "config size --format xml", "config size --reports -1", "config size --reports 500x", "config size --flows 0",
@@ -196,7 +196,7 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"token revoke", "token revoke x --format xml", "token revoke x --url nonsense", "token revoke x --token-file nowhere",
 		"selftest --duration 1ms", "selftest --flows 0", "selftest --hops -1", "selftest --bytes 1", "selftest --exporters 0",
 	}
-	for _, name := range []string{"token", "ca", "cert", "page", "tls", "short", "pcap", "directory", "topology", "odd", "tree", "plan", "noplan", "policy", "rules", "seed"} {
+	for _, name := range []string{"token", "ca", "cert", "page", "tls", "short", "pcap", "directory", "topology", "odd", "tree", "plan", "noplan", "policy", "rules", "seed", "board", "noboard"} {
 		asked = append(asked, "config check "+name+".yaml", "collect --config "+name+".yaml")
 	}
 	asked = append(asked, "collect --config env.yaml") // another environment may have it, so config check only warns

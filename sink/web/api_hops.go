@@ -158,9 +158,7 @@ func (s *Server) serveHops(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	p, err := ask.ReadPage[ask.HopRow](q, nil)
 	byName := q.Get("sort") == "node"
-	if byName {
-		q.Del("sort")
-	}
+	q.Set("sort", ask.ChangeOf(strings.TrimPrefix(q.Get("sort"), "node")))
 	m, merr := metricParam(q, "sort", latencyP99)
 	if refuse(w, cmp.Or(err, merr)) {
 		return

@@ -15,6 +15,7 @@ import (
 	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/sink/web/access"
 	"github.com/hopscope/hopscope/sink/web/ask"
+	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
 // Config holds where the page is served, the access to it, and how much of the past it shows.
@@ -25,6 +26,7 @@ type Config struct {
 	TLSKeyFile     string   `yaml:"tls_key_file" doc:"PEM file with the key of the certificate."`
 	AllowedHosts   []string `yaml:"allowed_hosts" doc:"Host names of the page without a token, beside localhost and IP addresses."`
 	Topology       string   `yaml:"topology" doc:"Network on the map, in the form of pint.topology. Empty takes that, or else the links of flows."`
+	Dashboards     []string `yaml:"dashboards" doc:"Files of dashboards that the page offers, 32 at most, with links, paths and flows beside each other. Changes count at once."`
 	HistoryWindows int      `yaml:"history_windows" doc:"Windows on the page: 180 are 15 minutes of 5 s windows." range:"10..2880"`
 	MaxHops        int      `yaml:"max_hops" doc:"Hops on the page, of 40 bytes a window, and as many interfaces with counters (696) and paths of probes (728)." range:"16..65536"`
 	MaxFlows       int      `yaml:"max_flows" doc:"Flows on the page, of 12 bytes a window and 16 more a hop." range:"16..16384"`
@@ -79,6 +81,9 @@ func (c *Config) Validate() error {
 	if p := c.BasePath; p != "" && (path.Clean(p) != p || p[0] != '/' || p == "/" || strings.Trim(p, basePathSet) != "") {
 		errs = append(errs, fmt.Errorf("base_path: %q is no path such as /hopscope, with no / at its end", p))
 	}
+	if len(c.Dashboards) > atlas.MaxDashboards {
+		errs = append(errs, fmt.Errorf("dashboards: %d files, at most %d", len(c.Dashboards), atlas.MaxDashboards))
+	}
 	for i, h := range c.AllowedHosts {
 		if h == "" || strings.ContainsAny(h, ":/ *") {
 			errs = append(errs, fmt.Errorf("allowed_hosts[%d]: %q is not a host name (no scheme, no port)", i, h))
@@ -104,6 +109,11 @@ func (c *Config) CheckFiles() error {
 	if c.TLSCertFile != "" && c.TLSKeyFile != "" {
 		if _, err := tls.LoadX509KeyPair(c.TLSCertFile, c.TLSKeyFile); err != nil {
 			errs = append(errs, fmt.Errorf("tls_cert_file: %w", err))
+		}
+	}
+	for i, f := range c.Dashboards {
+		if _, err := atlas.ReadDashboardFile(f); err != nil {
+			errs = append(errs, fmt.Errorf("dashboards[%d]: %w", i, err))
 		}
 	}
 	return errors.Join(errs...)

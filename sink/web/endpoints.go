@@ -42,6 +42,7 @@ var (
 	offsetParam = param{name: "offset", about: "rows left out before the first, 0 without it", kind: "integer", most: 1 << 31}
 	fromParam   = param{name: "from", about: "begin of a range of the history on disk", kind: "integer", most: 1 << 42}
 	toParam     = param{name: "to", about: "end of the range, now without it", kind: "integer", most: 1 << 42}
+	backParam   = param{name: "compare", about: "milliseconds from an earlier range to the range: rows get changes, a row the value less the earlier one, and columns with _change sort by them", kind: "integer", most: 1 << 42}
 	sinceParam  = param{name: "since", about: "windows that end later", kind: "integer", least: -1, most: 1<<63 - 1}
 )
 
@@ -53,7 +54,7 @@ var endpoints = []endpoint{
 	{path: "windows", about: "one value of every hop in every window, oldest first", role: access.Viewer, answer: ask.Matrix{}, serve: (*Server).serveWindows,
 		params: []param{{name: "metric", about: "the value, latency_p99 without it", enum: metricNames[:]}, sinceParam, fromParam, toParam}},
 	{path: "hops", about: "hops, the worst of the last 12 windows first", role: access.Viewer, answer: ask.HopList{}, serve: (*Server).serveHops,
-		params: []param{queryParam, {name: "sort", about: "order, latency_p99 without it", enum: append([]string{"node"}, metricNames[:]...)}, orderParam, limitParam, offsetParam, fromParam, toParam}},
+		params: []param{queryParam, {name: "sort", about: "order, latency_p99 without it", enum: append(append([]string{"node"}, metricNames[:]...), ask.ColumnNames(ask.HopColumns)[numMetrics:]...)}, orderParam, limitParam, offsetParam, fromParam, toParam, backParam}},
 	{path: "hop", about: "one hop over time", role: access.Viewer, answer: ask.HopAnswer{}, serve: (*Server).serveHop,
 		params: []param{{name: "node", about: "a node, or a hop such as 7:3", required: true}, {name: "egress_if", about: "the interface, if node is a node alone"}, fromParam, toParam}},
 	{path: "flows", about: "flows with their paths, samples and flow records, the busiest first", role: access.Viewer, answer: flowList{}, serve: (*Server).serveFlows,
@@ -67,17 +68,17 @@ var endpoints = []endpoint{
 		params: []param{{name: "id", about: "the finding's id, or the name of its alert", required: true}}},
 	{path: "map", about: "nodes and links of the map, with an ETag: of a topology, or as flows show them", role: access.Viewer, answer: atlas.Document{}, serve: (*Server).serveMap},
 	{path: "map/state", about: "a value of every direction of a link, with findings and suspects", role: access.Viewer, answer: ask.MapState{}, serve: (*Server).serveMapState,
-		params: []param{{name: "metric", about: "the value, latency_p99 without it", enum: metricNames[:]}, fromParam, toParam}},
+		params: []param{{name: "metric", about: "the value, latency_p99 without it", enum: metricNames[:]}, fromParam, toParam, backParam}},
 	{path: "map/probes", about: "probes of the plan in force and the links that they cross; 404 without a control of probes", role: access.Viewer, answer: mapProbeList{}, serve: (*Server).serveMapProbes,
 		params: []param{{name: "limit", about: "probes of the answer, 2000 without it", kind: "integer", least: 1, most: maxMapProbes}, offsetParam}},
 	{path: "film", about: "one value of every direction of a link in the latest windows, for a picture", role: access.Viewer, answer: ask.Film{}, serve: (*Server).serveFilm,
 		params: []param{{name: "metric", about: "the value, queue_p99 without it", enum: metricNames[:]}, {name: "limit", about: "windows of the answer, 60 without it", kind: "integer", least: 1, most: maxFilm}, sinceParam}},
 	{path: "exporters", about: "exporters, silent ones first, then by loss; and hops without a node id", role: access.Viewer, answer: ask.ExporterList{}, serve: (*Server).serveExporters,
-		params: []param{queryParam, sortParam(ask.ExporterColumns), orderParam, limitParam, offsetParam, fromParam, toParam}},
+		params: []param{queryParam, sortParam(ask.ExporterColumns), orderParam, limitParam, offsetParam, fromParam, toParam, backParam}},
 	{path: "interfaces", about: "counters of interfaces, the greatest share of damaged or discarded packets first", role: access.Viewer, answer: interfaceList{}, serve: (*Server).serveInterfaces,
-		params: []param{queryParam, sortParam(ask.InterfaceColumns), orderParam, limitParam, offsetParam, fromParam, toParam}},
+		params: []param{queryParam, sortParam(ask.InterfaceColumns), orderParam, limitParam, offsetParam, fromParam, toParam, backParam}},
 	{path: "probed", about: "paths of probes between agents, the greatest share of lost or damaged probes first", role: access.Viewer, answer: probedList{}, serve: (*Server).serveProbed,
-		params: []param{queryParam, sortParam(ask.ProbedColumns), orderParam, limitParam, offsetParam, fromParam, toParam}},
+		params: []param{queryParam, sortParam(ask.ProbedColumns), orderParam, limitParam, offsetParam, fromParam, toParam, backParam}},
 	{path: "ledger", about: "where every report is, by sink", role: access.Viewer, answer: ledgerEvent{}, serve: (*Server).serveLedger, params: []param{fromParam, toParam}},
 	{path: "unread", about: "exporters whose datagrams no profile reads, with the beginning of one, and uncounted metrics", role: access.Viewer, answer: ask.UnreadList{}, serve: (*Server).serveUnread},
 	{path: "sample", about: "the beginning of a datagram that no profile reads, as a text file", role: access.Viewer, media: "text/plain", serve: (*Server).serveSample,
@@ -97,6 +98,8 @@ var endpoints = []endpoint{
 	{path: "findings/comment", about: "comments on a finding", role: access.Operator, change: true, body: ask.Comment{}, answer: access.Done{}, serve: atDesk((*ask.Desk).ServeComment)},
 	{path: "control", about: "commands the control of probes", role: access.Operator, change: true, body: ask.Order{}, answer: access.Done{}, serve: atDesk((*ask.Desk).ServeCommand)},
 	{path: "control/status", about: "state of the control of probes, and its possible commands; 404 without one", role: access.Viewer, answer: ask.ControlState{}, serve: atDesk((*ask.Desk).ServeControl)},
+	{path: "dashboards", about: "dashboards of the settings, whose files are read anew", role: access.Viewer, answer: atlas.DashboardList{}, serve: (*Server).serveDashboards},
+	{path: "dashboards/read", about: "reads the text of a dashboard, and keeps nothing", role: access.Viewer, change: true, body: atlas.DashboardText{}, answer: atlas.Dashboard{}, serve: (*Server).serveReadDashboard},
 	{path: "systems", about: "plans of INT-path, INT-Probe, INTO, PINT, FANT and RFT: what was decided, what is installed, what it brought", role: access.Viewer, answer: ask.SystemList{}, serve: atDesk((*ask.Desk).ServeSystems)},
 	{path: "changes", about: "the newest changes, with their users, times and addresses", role: access.Operator, answer: access.ChangeList{}, serve: atGate((*access.Gate).ServeChanges),
 		params: []param{{name: "limit", about: "changes of the answer, 50 without it", kind: "integer", least: 1, most: 1000}, {name: "before", about: "changes with a lower number", kind: "integer", least: 1, most: 1<<63 - 1},

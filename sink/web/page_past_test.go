@@ -101,7 +101,19 @@ func testPagePast(t *testing.T, parent context.Context) {
 	eval[bool](t, b, `(document.querySelector("#range-compare").click(), true)`)
 	b.wait(t, `document.querySelector("#hop .chart figcaption").textContent.includes("p99 the day before")`)
 	b.wait(t, `location.search.includes("compare=1")`)
+	// Tables and the map have the differences, of which the list can be sorted by each.
+	b.wait(t, `document.querySelector("#range-lacks").textContent.includes("Compared with ")`)
+	eval[bool](t, b, `([...document.querySelectorAll(".hops-data thead .change button")].find((x) => x.textContent === "p99 change").click(), true)`)
+	b.wait(t, `location.search.includes("sort-hops=latency_p99_change.desc")`)
+	b.wait(t, `/^\+[12](\.\d+)?.ms$/.test(document.querySelector(".hops-data tbody tr:first-child td:nth-last-child(3)").textContent) && document.querySelector(".hops-data tbody tr:first-child th").innerText.startsWith("4 → 3")`)
+	b.wait(t, `document.querySelector(".exporters-data tbody tr td:nth-last-child(2)").textContent.startsWith("+")`)
+	eval[bool](t, b, `(document.querySelector("#map").scrollIntoView(), true)`)
+	b.wait(t, `document.querySelector("#map-note").textContent.endsWith("coloured by the change from the day before") && document.querySelector("#map-legend .changes")`)
+	b.picture(t, "past-compared-map")
+	eval[bool](t, b, `(document.querySelector("#hops").scrollIntoView(), true)`)
 	b.picture(t, "past-compared")
+	eval[bool](t, b, `([1, 2].forEach(() => [...document.querySelectorAll(".hops-data thead .change button")].find((x) => x.textContent === "p99 change").click()), true)`)
+	b.wait(t, `!location.search.includes("sort-hops")`)
 
 	// A reload shows the same, and Back leads out again.
 	address := eval[string](t, b, `location.href`)

@@ -60,6 +60,7 @@ func TestPage(t *testing.T) {
 		{"map of hostile names", testPageMapHostile},
 		{"large map", testPageMapLarge},
 		{"past", testPagePast},
+		{"dashboard", testPageDashboard},
 		{"no history", testPageNoHistory},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, parent) })

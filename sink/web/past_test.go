@@ -144,6 +144,38 @@ func TestPast(t *testing.T) {
 	if hops.Total != 3 || len(hops.Hops) != 1 || hops.Hops[0].Node != "4" || *hops.Hops[0].Latency.Max < 1.9e6 || *hops.Hops[0].Latency.P50 > 21e3 || hops.Range.Merged < 90 {
 		t.Errorf("%+v", hops)
 	}
+	// The day before: node 4 was not slow then, and that is what it is sorted by.
+	type compared struct {
+		Hops []struct {
+			Node    string
+			Changes map[string]*float64
+		}
+		Interfaces, Exporters, Paths []struct{ Changes map[string]*float64 }
+		Range                        ask.Range
+	}
+	const day = "&compare=86400000"
+	than := askFor[compared](t, srv, "/api/hops?sort=latency_p99_change&"+last(8*time.Hour)+day, http.StatusOK)
+	if was := than.Range.Compared; was == nil || was.Merged < 80 || was.Gone != 0 || was.ToMS != than.Range.ToMS-86400000 || len(than.Hops) != 3 || than.Hops[0].Node != "4" || *than.Hops[0].Changes["latency_p99"] < 1.9e6 || *than.Hops[1].Changes["latency_p99"] != 0 {
+		t.Errorf("%+v, %+v", than, than.Range.Compared)
+	}
+	if than = askFor[compared](t, srv, "/api/hops?order=asc&sort=latency_p99_change&"+last(8*time.Hour)+day, http.StatusOK); than.Hops[2].Node != "4" {
+		t.Errorf("the other way round: %+v", than.Hops)
+	}
+	for path, column := range map[string]string{"exporters": "lost", "interfaces": "in_packets", "probed": "sent"} {
+		got := askFor[compared](t, srv, "/api/"+path+"?sort="+column+"_change&"+last(8*time.Hour)+day, http.StatusOK)
+		rows := append(append(got.Exporters, got.Interfaces...), got.Paths...)
+		if len(rows) == 0 || rows[0].Changes[column] == nil || column == "lost" && *rows[0].Changes[column] != 120 {
+			t.Errorf("%s: %+v", path, rows)
+		}
+	}
+	// Before the history began nothing is known, and no difference is made up.
+	than = askFor[compared](t, srv, "/api/hops?"+last(8*time.Hour)+"&compare=864000000", http.StatusOK)
+	if was := than.Range.Compared; was == nil || was.Merged != 0 || len(was.Lacks) == 0 || than.Hops[0].Changes != nil {
+		t.Errorf("%+v, %+v", than, was)
+	}
+	for _, query := range []string{"sort=latency_p99_change", "compare=86400000", "sort=latency_p99_change&" + last(time.Hour), "compare=-1&" + last(time.Hour), "compare=4000000000000&" + last(time.Hour)} {
+		askFor[struct{ Error string }](t, srv, "/api/hops?"+query, http.StatusBadRequest)
+	}
 	hop := askFor[struct {
 		Series map[string][]*float64
 		Range  ask.Range

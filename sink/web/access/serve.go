@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	maxForm = 4096    // bytes of the login form
-	maxBody = 8 << 10 // bytes of a change
+	maxForm = 4096     // bytes of the login form
+	maxBody = 24 << 10 // bytes of a change, or of a dashboard, whose JSON may escape each byte of a line
 )
 
 // ReadBody reads the JSON of a change, and refuses keys that it does not know.

@@ -37,7 +37,10 @@ type ExporterRow struct {
 	Silent        bool    `json:"silent"`  // an open finding reports it silent
 	Idle          bool    `json:"idle"`    // no report in the latest windows, which may be usual
 	Trend         []Value `json:"trend"`   // reports, the kept windows, oldest first
+	Compared
 }
+
+func (r *ExporterRow) key() string { return r.Address + " " + r.Node + " " + r.HWID }
 
 // ExporterList holds some of the exporters.
 type ExporterList struct {

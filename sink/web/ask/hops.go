@@ -99,7 +99,23 @@ type HopRow struct {
 	Judgement   string        `json:"judgement,omitempty"` // "judged", or why it was not: "too-young", "too-few"
 	Worst       Value         `json:"worst"`               // of the metric of the list, in the recent windows
 	Trend       []Value       `json:"trend"`               // of the same metric, the kept windows, oldest first
+	Compared
 }
+
+func (r *HopRow) key() string { return r.Node + ":" + r.EgressIf }
+
+// HopColumns are the values of hops that have differences.
+var HopColumns = withChanges([]Column[HopRow]{
+	{Name: "latency_p50", Number: func(h *HopRow) float64 { return float64(h.Latency.P50) }},
+	{Name: "latency_p90", Number: func(h *HopRow) float64 { return float64(h.Latency.P90) }},
+	{Name: "latency_p99", Number: func(h *HopRow) float64 { return float64(h.Latency.P99) }},
+	{Name: "latency_max", Number: func(h *HopRow) float64 { return float64(h.Latency.Max) }},
+	{Name: "queue_p50", Number: func(h *HopRow) float64 { return float64(h.Queue.P50) }},
+	{Name: "queue_p99", Number: func(h *HopRow) float64 { return float64(h.Queue.P99) }},
+	{Name: "queue_max", Number: func(h *HopRow) float64 { return float64(h.Queue.Max) }},
+	{Name: "tx_utilization_max", Number: func(h *HopRow) float64 { return float64(h.Utilization) }},
+	{Name: "count", Number: func(h *HopRow) float64 { return float64(h.Count) }},
+}, (*HopRow).compared)
 
 // HopList holds some of the hops.
 type HopList struct {

@@ -85,4 +85,7 @@ type InterfaceRow struct {
 	OutOctets   *uint64 `json:"out_octets"`
 	QueueP99    Value   `json:"queue_p99_bytes"` // the worst of the recent windows
 	LastMS      int64   `json:"last_ms"`
+	Compared
 }
+
+func (r *InterfaceRow) key() string { return r.Node + ":" + r.Interface }

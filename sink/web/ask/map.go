@@ -24,6 +24,8 @@ type MapState struct {
 	Drops    []MapDrops         `json:"drops"`
 	Loop     *atlas.LoopDoc     `json:"loop,omitempty"`
 	Range    *Range             `json:"range,omitempty"` // of an answer out of the history
+
+	Before []Value `json:"before,omitempty"` // values of the time that the range is compared with, by direction
 }
 
 type MapDrops struct {
@@ -61,6 +63,14 @@ func (s *MapState) Show(a *atlas.Placing, p *Places) {
 	s.EndMS, s.Range = p.Range.ToMS, p.Range
 	for k, v := range p.Values {
 		s.Put(a, k, v)
+	}
+	if p.Before != nil {
+		was := MapState{}
+		was.Clear(a)
+		for k, v := range p.Before {
+			was.Put(a, k, v)
+		}
+		s.Before = was.Values
 	}
 	for i := range p.Findings {
 		if f, ok := a.Finding(&p.Findings[i]); ok {

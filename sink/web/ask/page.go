@@ -189,7 +189,7 @@ var FlowColumns = []Column[FlowPlace]{
 
 // ExporterColumns are the columns of the list of exporters. State has those first that need attention most; loss is the share of lost
 // reports.
-var ExporterColumns = []Column[ExporterRow]{
+var ExporterColumns = withChanges([]Column[ExporterRow]{
 	{Name: "state", Number: func(e *ExporterRow) float64 {
 		recent := share(float64(e.RecentLost), float64(e.RecentReports))
 		switch {
@@ -213,10 +213,10 @@ var ExporterColumns = []Column[ExporterRow]{
 	{Name: "restarts", Number: func(e *ExporterRow) float64 { return float64(e.Restarts) }},
 	{Name: "malformed", Number: func(e *ExporterRow) float64 { return float64(e.Malformed) }},
 	{Name: "last_ms", Number: func(e *ExporterRow) float64 { return float64(e.LastMS) }},
-}
+}, (*ExporterRow).compared)
 
 // InterfaceColumns are the columns of the list of interfaces.
-var InterfaceColumns = []Column[InterfaceRow]{
+var InterfaceColumns = withChanges([]Column[InterfaceRow]{
 	{Name: "interface", Text: func(r *InterfaceRow) string { return r.Node + ":" + r.Interface }},
 	{Name: "speed_bps", Number: func(r *InterfaceRow) float64 {
 		if r.Speed == 0 {
@@ -234,10 +234,10 @@ var InterfaceColumns = []Column[InterfaceRow]{
 	{Name: "out_discards", Number: func(r *InterfaceRow) float64 { return number(r.OutDiscards) }},
 	{Name: "queue_p99_bytes", Number: func(r *InterfaceRow) float64 { return float64(r.QueueP99) }},
 	{Name: "last_ms", Number: func(r *InterfaceRow) float64 { return float64(r.LastMS) }},
-}
+}, (*InterfaceRow).compared)
 
 // ProbedColumns are the columns of the list of paths of probes. Lost is the share of lost probes.
-var ProbedColumns = []Column[ProbedRow]{
+var ProbedColumns = withChanges([]Column[ProbedRow]{
 	{Name: "from", Text: func(r *ProbedRow) string { return r.From + " " + r.To }},
 	{Name: "path", Text: func(r *ProbedRow) string { return fmt.Sprint(r.Path, " of ", r.Epoch) }},
 	{Name: "sent", Number: func(r *ProbedRow) float64 { return float64(r.Sent) }},
@@ -250,4 +250,4 @@ var ProbedColumns = []Column[ProbedRow]{
 	{Name: "delay_p50_ns", Number: func(r *ProbedRow) float64 { return float64(r.DelayP50) }},
 	{Name: "delay_p99_ns", Number: func(r *ProbedRow) float64 { return float64(r.DelayP99) }},
 	{Name: "last_ms", Number: func(r *ProbedRow) float64 { return float64(r.LastMS) }},
-}
+}, (*ProbedRow).compared)

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
@@ -39,16 +40,23 @@ func (p *Past) State() History {
 	return History{Kept: true, OldestMS: s.Oldest / 1e6, NewestMS: s.Newest / 1e6, Bytes: s.Bytes, LostMinutes: s.LostMinutes, Damaged: s.Damaged, Problem: p.Store.Problem()}
 }
 
-// Span is a span of time that is asked for, in milliseconds since 1970.
-type Span struct{ From, To int64 }
+// Span is a span of time that is asked for, in milliseconds since 1970, and how much earlier that begins which it is compared with, 0 for nothing.
+type Span struct{ From, To, Back int64 }
 
 // mostMS is the greatest time that is asked for, in the year 2109.
 const mostMS = 1 << 42
 
 // ParseSpan reads from= and to=. Without to= it ends now. It reports whether a range is asked for at all.
 func ParseSpan(q url.Values, now time.Time) (r Span, asked bool, err error) {
-	if q.Get("from") == "" && q.Get("to") == "" {
+	back, err := IntParam(q, "compare", 0, 0, mostMS)
+	if q.Get("from") == "" && q.Get("to") == "" && err == nil {
+		if back > 0 || strings.HasSuffix(q.Get("sort"), changeSuffix) {
+			return r, true, errNoChanges
+		}
 		return r, false, nil
+	}
+	if err != nil {
+		return r, true, err
 	}
 	read := func(name string, def int64) (int64, error) {
 		text := q.Get(name)
@@ -66,6 +74,12 @@ func ParseSpan(q url.Values, now time.Time) (r Span, asked bool, err error) {
 	}
 	if r.To, err = read("to", now.UnixMilli()); err != nil {
 		return r, true, err
+	}
+	if r.Back = back; r.Back > r.From {
+		return r, true, fmt.Errorf("compare: %d before from, %d, is before 1970", r.Back, r.From)
+	}
+	if r.Back == 0 && strings.HasSuffix(q.Get("sort"), changeSuffix) {
+		return r, true, errNoChanges
 	}
 	if r.From >= r.To {
 		return r, true, fmt.Errorf("from: %d is not before to, %d", r.From, r.To)
@@ -192,6 +206,7 @@ func keys[V any](m map[inference.HopKey]V) func(func(inference.HopKey) bool) {
 }
 
 // Hops lists hops of a range, those first whose worst column is worst, unless at has another order. Their values are those of all windows of the range together.
+// A sort of at that is one of [HopColumns] goes before byNode.
 func (p *Past) Hops(ctx context.Context, r Span, metric string, byNode bool, keep func(inference.HopKey) bool, at Page) (*HopList, error) {
 	trends, c, err := p.series(ctx, r, figures[metric], keep)
 	if err != nil {
@@ -211,9 +226,27 @@ func (p *Past) Hops(ctx context.Context, r Span, metric string, byNode bool, kee
 		slices.Reverse(list)
 	}
 	out := &HopList{Sort: metric, Total: len(list), RecentWindows: len(c.Windows), Hops: []HopRow{}, Range: p.about(r, &c)}
-	for _, k := range Cut(list, at) {
+	if r.Back == 0 { // no row but those of the page is needed
+		list = Cut(list, at)
+		at.Offset = 0
+	}
+	for _, k := range list {
 		out.Hops = append(out.Hops, rowOf(k, &w, trends[k], &c))
 	}
+	if err := compare(ctx, p, r, out.Range, out.Hops, HopColumns, func(w *inference.Window) (rows []HopRow) {
+		for i := range w.Hops {
+			if keep(w.Hops[i].HopKey) {
+				rows = append(rows, rowOf(w.Hops[i].HopKey, w, nil, nil))
+			}
+		}
+		return rows
+	}); err != nil {
+		return nil, err
+	}
+	if r.Back > 0 && at.Sort != ChangeOf(at.Sort) {
+		Sort(out.Hops, HopColumns, func(h *HopRow) *HopRow { return h }, at)
+	}
+	out.Hops = Cut(out.Hops, at)
 	return out, nil
 }
 
@@ -244,7 +277,7 @@ func rowOf(k inference.HopKey, w *inference.Window, trend []Value, c *history.Co
 	if x := worst(trend); x >= 0 {
 		row.Worst = x
 	}
-	for i, x := range trend {
+	for i, x := range trend { // c is nil where there is none
 		if x == x {
 			row.LastMS = c.End(i) / 1e6
 		}

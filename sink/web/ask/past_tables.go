@@ -68,24 +68,34 @@ func (p *Past) Exporters(ctx context.Context, r Span, filter names.Search, n *na
 	if err != nil {
 		return nil, err
 	}
-	rows := []ExporterRow{}
-	for i := range w.Exporters {
-		e := &w.Exporters[i]
-		if !filter.Exporter(e.ExporterKey, n).Found() {
-			continue
+	list := func(w *inference.Window) []ExporterRow {
+		rows := []ExporterRow{}
+		for i := range w.Exporters {
+			if e := &w.Exporters[i]; filter.Exporter(e.ExporterKey, n).Found() {
+				rows = append(rows, exporterRow(e))
+			}
 		}
-		count := func(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
-		row := ExporterRow{Address: e.Addr.String(), HWID: strconv.Itoa(int(e.HWID)), LastMS: e.Last / 1e6, RecentReports: count(e.Reports), RecentLost: e.Lost, Trend: []Value{}, ExporterTotals: ExporterTotals{
-			Reports: count(e.Reports), Lost: e.Lost, Duplicated: count(e.Duplicated), Reordered: count(e.Reordered), Late: count(e.Late), Down: count(e.Down),
-			Provisional: count(e.Provisional), Restarts: count(e.Restarts), Malformed: count(e.Malformed)}}
-		if !e.Nameless {
-			row.Node = strconv.FormatUint(uint64(e.Node), 10)
-		}
-		rows = append(rows, row)
+		return rows
+	}
+	rows := list(&w)
+	if err := compare(ctx, p, r, about, rows, ExporterColumns, list); err != nil {
+		return nil, err
 	}
 	SortBy(rows, func(e *ExporterRow) float64 { return share(float64(e.Lost), float64(e.Reports)) }, false)
 	Sort(rows, ExporterColumns, func(e *ExporterRow) *ExporterRow { return e }, at)
 	return &ExporterList{Total: len(rows), RecentWindows: len(about.Columns), Exporters: Cut(rows, at), Range: about}, nil
+}
+
+// exporterRow is an exporter in all windows of a range.
+func exporterRow(e *inference.ExporterStats) ExporterRow {
+	count := func(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
+	row := ExporterRow{Address: e.Addr.String(), HWID: strconv.Itoa(int(e.HWID)), LastMS: e.Last / 1e6, RecentReports: count(e.Reports), RecentLost: e.Lost, Trend: []Value{}, ExporterTotals: ExporterTotals{
+		Reports: count(e.Reports), Lost: e.Lost, Duplicated: count(e.Duplicated), Reordered: count(e.Reordered), Late: count(e.Late), Down: count(e.Down),
+		Provisional: count(e.Provisional), Restarts: count(e.Restarts), Malformed: count(e.Malformed)}}
+	if !e.Nameless {
+		row.Node = strconv.FormatUint(uint64(e.Node), 10)
+	}
+	return row
 }
 
 // Interfaces lists interfaces of a range, those first that damage or discard the greatest share of their packets.
@@ -94,40 +104,50 @@ func (p *Past) Interfaces(ctx context.Context, r Span, filter names.Search, n *n
 	if err != nil {
 		return nil, err
 	}
-	rows := []InterfaceRow{}
-	for i := range w.Interfaces {
-		x := &w.Interfaces[i]
-		if !filter.Hop(x.Key(), n).Found() {
-			continue
-		}
-		known, _ := n.FindInterface(x.Node, x.Interface)
-		row := InterfaceRow{Node: x.Key().NodeName(), Interface: x.Name(), Speed: known.Speed, Utilization: Absent, Received: Absent, QueueP99: Absent}
-		if i, ok := slices.BinarySearchFunc(w.Hops, x.Key(), func(h inference.HopStats, k inference.HopKey) int { return h.HopKey.Compare(k) }); ok {
-			f := history.FiguresOf(&w.Hops[i])
-			row.Utilization, row.QueueP99 = Value(f[history.UtilizationMax]), Value(f[history.QueueP99])
-		}
-		if x.Has&decode.CountRxUtilization != 0 {
-			row.Received = Value(x.RxUtilization) / decode.WholeUtilization
-		}
-		for which, to := range [...]**uint64{&row.InPackets, &row.OutPackets, &row.InErrors, &row.OutErrors, &row.InDiscards, &row.OutDiscards} {
-			if x.Has>>which&1 != 0 {
-				n := *x.All()[which]
-				*to = &n
+	list := func(w *inference.Window) []InterfaceRow {
+		rows := []InterfaceRow{}
+		for i := range w.Interfaces {
+			if x := &w.Interfaces[i]; filter.Hop(x.Key(), n).Found() {
+				rows = append(rows, interfaceRow(x, w, n))
 			}
 		}
-		if x.Has&decode.CountInOctets != 0 {
-			row.InOctets = &x.InOctets
-		}
-		if x.Has&decode.CountOutOctets != 0 {
-			row.OutOctets = &x.OutOctets
-		}
-		rows = append(rows, row)
+		return rows
+	}
+	rows := list(&w)
+	if err := compare(ctx, p, r, about, rows, InterfaceColumns, list); err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(rows, func(a, b InterfaceRow) int {
 		return cmp.Or(cmp.Compare(b.LostShare(), a.LostShare()), cmp.Compare(Greater(b.Utilization, b.Received), Greater(a.Utilization, a.Received)))
 	})
 	Sort(rows, InterfaceColumns, func(r *InterfaceRow) *InterfaceRow { return r }, at)
 	return &InterfaceTable{len(rows), len(about.Columns), Cut(rows, at), about}, nil
+}
+
+// interfaceRow is an interface in all windows of a range.
+func interfaceRow(x *inference.InterfaceStats, w *inference.Window, n *names.Names) InterfaceRow {
+	known, _ := n.FindInterface(x.Node, x.Interface)
+	row := InterfaceRow{Node: x.Key().NodeName(), Interface: x.Name(), Speed: known.Speed, Utilization: Absent, Received: Absent, QueueP99: Absent}
+	if i, ok := slices.BinarySearchFunc(w.Hops, x.Key(), func(h inference.HopStats, k inference.HopKey) int { return h.HopKey.Compare(k) }); ok {
+		f := history.FiguresOf(&w.Hops[i])
+		row.Utilization, row.QueueP99 = Value(f[history.UtilizationMax]), Value(f[history.QueueP99])
+	}
+	if x.Has&decode.CountRxUtilization != 0 {
+		row.Received = Value(x.RxUtilization) / decode.WholeUtilization
+	}
+	for which, to := range [...]**uint64{&row.InPackets, &row.OutPackets, &row.InErrors, &row.OutErrors, &row.InDiscards, &row.OutDiscards} {
+		if x.Has>>which&1 != 0 {
+			n := *x.All()[which]
+			*to = &n
+		}
+	}
+	if x.Has&decode.CountInOctets != 0 {
+		row.InOctets = &x.InOctets
+	}
+	if x.Has&decode.CountOutOctets != 0 {
+		row.OutOctets = &x.OutOctets
+	}
+	return row
 }
 
 // LostShare is the share of errors and discards among them and the packets, of the worse direction.
@@ -158,18 +178,18 @@ func (p *Past) Probed(ctx context.Context, r Span, filter names.Search, n *names
 	if err != nil {
 		return nil, err
 	}
-	rows := []ProbedRow{}
-	for i := range w.Probes {
-		x := &w.Probes[i]
-		if x.Other() || !filter.Probe(&x.ProbeKey, n).Found() {
-			continue
+	list := func(w *inference.Window) []ProbedRow {
+		rows := []ProbedRow{}
+		for i := range w.Probes {
+			if x := &w.Probes[i]; !x.Other() && filter.Probe(&x.ProbeKey, n).Found() {
+				rows = append(rows, probedRowOf(x))
+			}
 		}
-		row := ProbedRow{From: x.From.String(), To: x.To.String(), Path: x.Path, Epoch: x.Epoch, Sent: x.Sent, Received: x.Received, Lost: x.Lost(), Forward: x.Forward, Back: x.Back,
-			Late: x.Late, Twice: x.Twice, Corrupt: x.Corrupt, Reordered: x.Reordered, DelayP50: Absent, DelayP99: Absent}
-		if d := &x.Delay; d.Count > 0 {
-			row.DelayP50, row.DelayP99 = Value(d.P50), Value(d.P99)
-		}
-		rows = append(rows, row)
+		return rows
+	}
+	rows := list(&w)
+	if err := compare(ctx, p, r, about, rows, ProbedColumns, list); err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(rows, func(a, b ProbedRow) int {
 		bad := func(r *ProbedRow) float64 {
@@ -181,12 +201,24 @@ func (p *Past) Probed(ctx context.Context, r Span, filter names.Search, n *names
 	return &ProbedTable{len(rows), len(about.Columns), Cut(rows, at), about}, nil
 }
 
+// probedRowOf is a path of probes in all windows of a range.
+func probedRowOf(x *inference.ProbeStats) ProbedRow {
+	row := ProbedRow{From: x.From.String(), To: x.To.String(), Path: x.Path, Epoch: x.Epoch, Sent: x.Sent, Received: x.Received, Lost: x.Lost(), Forward: x.Forward, Back: x.Back,
+		Late: x.Late, Twice: x.Twice, Corrupt: x.Corrupt, Reordered: x.Reordered, DelayP50: Absent, DelayP99: Absent}
+	if d := &x.Delay; d.Count > 0 {
+		row.DelayP50, row.DelayP99 = Value(d.P50), Value(d.P99)
+	}
+	return row
+}
+
 // Places is what a map shows of a range.
 type Places struct {
 	Values   map[inference.HopKey]Value // of a metric, of all windows together
 	Drops    map[uint32]uint64          // packets, by node
 	Findings []inference.Finding        // that lasted
 	Range    *Range
+
+	Before map[inference.HopKey]Value // of the time that the range is compared with; nil without one
 }
 
 // Places returns what a map shows of a range.
@@ -199,10 +231,22 @@ func (p *Past) Places(ctx context.Context, r Span, metric string, isOpen func(id
 	if err != nil {
 		return nil, err
 	}
-	out := &Places{Values: make(map[inference.HopKey]Value, len(w.Hops)), Drops: map[uint32]uint64{}, Findings: append(open, ended...), Range: about}
-	for i := range w.Hops {
-		f := history.FiguresOf(&w.Hops[i])
-		out.Values[w.Hops[i].HopKey] = Value(f[figures[metric]])
+	out := &Places{Drops: map[uint32]uint64{}, Findings: append(open, ended...), Range: about}
+	values := func(w *inference.Window) map[inference.HopKey]Value {
+		list := make(map[inference.HopKey]Value, len(w.Hops))
+		for i := range w.Hops {
+			f := history.FiguresOf(&w.Hops[i])
+			list[w.Hops[i].HopKey] = Value(f[figures[metric]])
+		}
+		return list
+	}
+	out.Values = values(&w)
+	if r.Back > 0 {
+		earlier, was, err := p.sum(ctx, r.before())
+		if err != nil {
+			return nil, err
+		}
+		out.Before, about.Compared = values(&earlier), &Earlier{was.FromMS, was.ToMS, was.Merged, 0, was.Lacks}
 	}
 	for i := range w.Drops {
 		out.Drops[w.Drops[i].Node] += w.Drops[i].Count

@@ -61,7 +61,7 @@ func values(k inference.HopKey, list ...uint64) *window.Partial {
 }
 
 func minutes(from, to int) Span {
-	return Span{noon.Add(time.Duration(from) * time.Minute).UnixMilli(), noon.Add(time.Duration(to) * time.Minute).UnixMilli()}
+	return Span{noon.Add(time.Duration(from) * time.Minute).UnixMilli(), noon.Add(time.Duration(to) * time.Minute).UnixMilli(), 0}
 }
 
 func noBalances(int) []sink.Balance { return nil }
@@ -206,8 +206,8 @@ func TestParseRange(t *testing.T) {
 	}{
 		{"", Span{}, false, ""},
 		{"metric=count", Span{}, false, ""},
-		{"from=5&to=7", Span{5, 7}, true, ""},
-		{"from=5", Span{5, noon.UnixMilli()}, true, ""},
+		{"from=5&to=7", Span{5, 7, 0}, true, ""},
+		{"from=5", Span{5, noon.UnixMilli(), 0}, true, ""},
 		{"to=7", Span{}, true, "from: \"\" is outside"},
 		{"from=7&to=7", Span{}, true, "from: 7 is not before to, 7"},
 		{"from=-1&to=7", Span{}, true, "from: \"-1\" is outside"},

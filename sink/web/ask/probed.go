@@ -74,4 +74,7 @@ type ProbedRow struct {
 	DelayP99  Value  `json:"delay_p99_ns"`
 	Judgement string `json:"judgement,omitempty"` // of the delay: "judged", or why it was not: "too-young", "too-few"
 	LastMS    int64  `json:"last_ms"`
+	Compared
 }
+
+func (r *ProbedRow) key() string { return fmt.Sprint(r.From, " ", r.To, " ", r.Path, " ", r.Epoch) }

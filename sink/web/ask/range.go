@@ -8,6 +8,7 @@ type Range struct {
 	Merged       uint64   `json:"merged"`        // windows in the answer
 	Columns      []uint32 `json:"columns"`       // windows merged in each column; 0 is a gap, whose values are null
 	Lacks        []string `json:"lacks"`         // sentences on what the answer lacks
+	Compared     *Earlier `json:"compared,omitempty"`
 }
 
 // History is the state of the history on disk.

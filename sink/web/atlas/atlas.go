@@ -1,5 +1,5 @@
 // Package atlas is the network as the page draws it: nodes with their places, and links. It also finds the nodes and
-// links that a hop, a finding or a probe is on. It comes from a topology, or else from the order of hops in flows.
+// links that a hop, a finding or a probe is on. It comes from a topology, or else from the order of hops in flows. A [Dashboard] is some links, paths and flows of it beside each other.
 package atlas
 
 import (

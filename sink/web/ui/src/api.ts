@@ -46,7 +46,11 @@ export interface Range {
   merged: number; // windows
   columns: number[]; // windows of each; 0 is a gap
   lacks: string[];
+  compared?: Earlier;
 }
+
+// Earlier is the time that a range is compared with.
+export interface Earlier { from_ms: number; to_ms: number; merged: number; gone: number; lacks: string[] }
 
 // Judged is how much of the last window was judged.
 export interface Judged {
@@ -134,6 +138,7 @@ export interface HopRow {
   learning?: boolean; // younger than its statistics need
   worst: Maybe;
   trend: Maybe[];
+  changes?: Record<string, Maybe>;
 }
 
 export interface HopList { sort: string; total: number; recent_windows: number; hops: HopRow[]; range?: Range }
@@ -263,6 +268,7 @@ export interface ExporterRow {
   silent: boolean; // says an open finding
   idle: boolean;
   trend: Maybe[];
+  changes?: Record<string, Maybe>;
 }
 
 export interface NamelessRow {
@@ -297,6 +303,7 @@ export interface InterfaceRow {
   out_octets: Maybe;
   queue_p99_bytes: Maybe;
   last_ms: number;
+  changes?: Record<string, Maybe>;
 }
 
 export interface InterfaceList { range?: Range; total: number; recent_windows: number; interfaces: InterfaceRow[] }
@@ -319,6 +326,7 @@ export interface ProbedRow {
   delay_p99_ns: Maybe;
   judgement?: string;
   last_ms: number;
+  changes?: Record<string, Maybe>;
 }
 
 export interface ProbedList { range?: Range; total: number; recent_windows: number; paths: ProbedRow[] }

@@ -489,7 +489,7 @@ const isEmpty = (values: Iterable<number>): boolean => values[Symbol.iterator]()
 export function drawLegend(root: HTMLElement, scale: Scale, unit: string, title: string, missing: boolean): void {
   const palette = colors();
   let bar = root.querySelector<HTMLElement>(".legend-bar");
-  if (!bar) {
+  if (!bar || root.querySelector(".changes")) {
     root.replaceChildren(
       el("span", { class: "legend-title" }),
       el("span", { class: "legend-scale" }, el("span", { class: "legend-bar" }), el("span", { class: "legend-ticks" })),

@@ -1,6 +1,7 @@
 // Who sends reports, and what of it got lost on the way.
 
 import type { ExporterList, ExporterRow } from "./api";
+import { changeColumns, comparedWords, setChanges, type Change } from "./compare";
 import { Filter, Keyed, Pager, byId, el, icon, setAttribute, setHidden, setText } from "./dom";
 import { during, moment, percent, plural, short, span } from "./format";
 import { Sort, type Column } from "./sort";
@@ -22,13 +23,19 @@ const columns: Column[] = [
   { name: "last_ms", text: "Last seen", cls: "num", title: "End of the last window with a report" },
 ];
 
+const changes: Change[] = [
+  { of: "reports", text: "Reports, change", title: "Reports received", worse: false, write: short },
+  { of: "lost", text: "Lost, change", title: "Sequence numbers that did not come in time", worse: true, write: short },
+  { of: "loss", text: "Loss, change", title: "Lost of all that were sent", worse: true, write: percent },
+];
+
 const ratio = (lost: number, reports: number): number => (lost <= 0 ? 0 : lost / (lost + reports));
 
 export class ExportersView {
   private readonly rows: Keyed<ExporterRow, HTMLTableRowElement>;
   private readonly pager: Pager;
   readonly filter: Filter;
-  private readonly sort = new Sort("exporters", columns, () => this.filter.apply());
+  private readonly sort = new Sort("exporters", [...columns, ...changeColumns(changes)], () => this.filter.apply());
   private readonly none = el("p", { class: "placeholder" });
   private now = 0;
   private past = false; // rows are sums over a range
@@ -56,7 +63,7 @@ export class ExportersView {
     this.pager.set(list.total);
     setHidden(this.none, list.total > 0);
     setText(this.none, this.filter.text ? `No exporter matches “${this.filter.text}”.` : list.range ? "The history has no exporter in this range." : "No exporter in the kept windows.");
-    setText(byId("exporters-note"), list.total ? list.range ? `sums ${during(list, windowMS)}; ${this.sort.note("greatest loss first")}` : `state of the last ${span(list.recent_windows * windowMS)}; idle after ${plural(list.idle_windows, "window")} without a report; ${this.sort.note("silent ones first, then the greatest loss")}` : "");
+    setText(byId("exporters-note"), list.total ? list.range ? `sums ${during(list, windowMS)}; ${this.sort.note("greatest loss first")}${comparedWords(list.range, "exporter")}` : `state of the last ${span(list.recent_windows * windowMS)}; idle after ${plural(list.idle_windows, "window")} without a report; ${this.sort.note("silent ones first, then the greatest loss")}` : "");
   }
 
   private make(): HTMLTableRowElement {
@@ -65,6 +72,7 @@ export class ExportersView {
       row.append(el(i === 1 ? "th" : "td", i === 1 ? { scope: "row" } : { class: i === 0 ? "state" : cls }));
       if (text === "Trend") row.cells[i]?.append(el("canvas", { class: "spark", "aria-hidden": "true" }));
     });
+    row.append(...changes.map(() => el("td", { class: "num change" })));
     return row;
   }
 
@@ -86,6 +94,7 @@ export class ExportersView {
     }
     setAttribute(row.cells[6] ?? row, "title", `${short(x.provisional)} more are missing and may yet come; ${short(x.down)} were missed while no collector ran`);
     setAttribute(row.cells[9] ?? row, "title", `${short(x.late)} more came when they had been counted as lost`);
+    setChanges(row, changes, x);
     const canvas = row.querySelector("canvas");
     if (canvas) drawSpark(canvas, x.trend.slice(-60), Math.min(60, Math.max(20, x.trend.length)));
   }

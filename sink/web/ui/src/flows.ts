@@ -2,6 +2,7 @@
 
 import { NotFound, ask, type FlowHop, type FlowList, type FlowRow, type FlowSeries } from "./api";
 import { Chart } from "./chart";
+import type { Panel } from "./dashboard";
 import { Filter, Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
 import { bytes, clock, interfaceName, moment, nanoseconds, nanosecondsWithin, nodeName, hopWords, plural, short, span } from "./format";
 import { severalWords } from "./paths";
@@ -30,7 +31,7 @@ export class FlowsView {
   private opened = "";
   private wanted = ""; // the flow to open
 
-  constructor(private readonly openHop: (node: string, egressIf: string) => void, private readonly changed: () => void) {
+  constructor(private readonly openHop: (node: string, egressIf: string) => void, private readonly changed: () => void, private readonly add: (p: Panel) => void) {
     this.pager = new Pager(byId("flows-pager"), 10, "flows", changed);
     this.filter = new Filter("flows", this.pager, changed);
     const table = el("table", { class: "data flows-data" },
@@ -81,8 +82,15 @@ export class FlowsView {
       el("h3", {}, s.changes.length ? "Path changes, latest first" : "No path change in the kept time"),
       el("ol", {}, ...s.changes.toReversed().slice(0, 8).map((c) => el("li", {}, el("span", { class: "quiet" }, moment(c.ms, now)), " ",
         c.from?.length ? el("s", {}, c.from.map(nodeName).join(" › ")) : "", c.from?.length ? " → " : "", el("span", {}, (c.to ?? []).map(nodeName).join(" › "))))),
+      el("p", { class: "flow-add" }, el("button", { type: "button", class: "button small", click: () => this.add({ kind: "flow", of: [key], show: "latency" }) }, "Add flow to dashboard"),
+        pathOf(s.flow) ? el("button", { type: "button", class: "button small", click: () => this.addPath(s.flow) }, "Add its path") : ""),
       more > 0 ? el("p", { class: "quiet" }, `The first ${lineColors.length} of ${s.positions.length} hops are drawn.`) : "",
     );
+  }
+
+  private addPath(f: FlowRow): void {
+    const p = pathOf(f);
+    if (p) this.add(p);
   }
 
   restyle(): void {
@@ -182,6 +190,13 @@ function seenWords(f: FlowRow): string {
   });
   const unjudged = (f.seen ?? []).some((s) => s.path_delay_mean_ns !== null) ? ". Delays are not judged: quantiles do not follow from mean, least and greatest" : "";
   return `${f.octets ? `${bytes(f.octets)}. ` : ""}Seen in no known order: ${places.join("; ")}${unjudged}`;
+}
+
+// pathOf is the path of a flow as a panel, where its links are known.
+function pathOf(f: FlowRow): Panel | null {
+  const hops = f.path.filter((h) => h.node && h.node !== "other").map((h) => ({ node: h.node, egress_if: h.egress_if ?? "0" }));
+  if (hops.length < 2 || hops.length !== f.path.length || hops.length > 16) return null;
+  return { kind: "path", of: hops.map((h) => `${h.node}:${h.egress_if}`), hops, show: "latency" };
 }
 
 // splitKey takes "10.0.0.1:80 > 10.0.0.2:5001 tcp" apart; another text stays whole.

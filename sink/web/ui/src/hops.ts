@@ -1,7 +1,9 @@
 // The slowest hops, and one hop over time.
 
 import { NotFound, ask, type Finding, type HopList, type HopRow, type HopSeries, type Maybe } from "./api";
+import { changeColumns, comparedWords, setChanges, type Change } from "./compare";
 import { Chart, type Line } from "./chart";
+import { aligned } from "./dashboard";
 import { Filter, Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
 import { bytes, hopName, hopWords, moment, nanoseconds, percent, plural, short, span } from "./format";
 import { Marks } from "./marks";
@@ -19,11 +21,18 @@ const columns: Column[] = [
   { text: "Trend", cls: "trend", title: "Of the value that the list is sorted by" },
 ];
 
+const changes: Change[] = [
+  { of: "latency_p50", text: "p50 change", title: "Latency, median", worse: true, write: nanoseconds },
+  { of: "latency_p99", text: "p99 change", title: "Latency, 99th percentile", worse: true, write: nanoseconds },
+  { of: "queue_p99", text: "Queue change", title: "Queue occupancy, 99th percentile", worse: true, write: bytes },
+  { of: "tx_utilization_max", text: "Link change", title: "Use of the egress link, largest", worse: false, write: percent },
+];
+
 // What is usual in an hour takes an hour to see.
 const learningWords = "hopscope does not know yet what is usual at this hop: findings about it may be what it does now and then";
 
 export class HopsView {
-  private readonly sort = new Sort("hops", columns, () => this.filter.apply(), "latency_p99");
+  private readonly sort = new Sort("hops", [...columns, ...changeColumns(changes)], () => this.filter.apply(), "latency_p99");
   private readonly pager: Pager;
   readonly filter: Filter;
   private readonly none = el("p", { class: "placeholder", hidden: true });
@@ -53,9 +62,9 @@ export class HopsView {
     setHidden(this.none, list.total > 0 || !this.filter.text);
     setText(this.none, `No hop matches “${this.filter.text}”.`);
     const over = list.range ? span(list.range.resolution_ms) : `of the last ${span(list.recent_windows * windowMS)}`;
-    const chosen = this.sort.note(""), byName = this.sort.chosen?.column.name === "node";
-    const order = chosen === "" ? `worst ${over} first` : byName ? chosen : `${chosen}, by the worst ${over}`;
-    setText(byId("hops-note"), list.total ? `${list.range ? "values of the whole range, " : ""}${order}` : "");
+    const chosen = this.sort.note(""), own = /^node$|_change$/.test(this.sort.chosen?.column.name ?? "");
+    const order = chosen === "" ? `worst ${over} first` : own ? chosen : `${chosen}, by the worst ${over}`;
+    setText(byId("hops-note"), list.total ? `${list.range ? "values of the whole range, " : ""}${order}${comparedWords(list.range, "hop")}` : "");
   }
 
   mark(findings: Iterable<Finding>): void {
@@ -72,7 +81,7 @@ export class HopsView {
       el("th", { scope: "row" }, el("span", { class: "mark", "aria-hidden": "true" }), el("button", { type: "button", class: "link", title: hopWords(h.node, h.egress_if) }, hopName(h.node, h.egress_if)),
       el("span", { class: "learning", title: learningWords, hidden: true }, "learning")));
     for (let i = 0; i < 6; i++) row.append(el("td", { class: "num" }));
-    row.append(el("td", { class: "trend" }, el("canvas", { class: "spark", "aria-hidden": "true" })));
+    row.append(el("td", { class: "trend" }, el("canvas", { class: "spark", "aria-hidden": "true" })), ...changes.map(() => el("td", { class: "num change" })));
     return row;
   }
 
@@ -82,6 +91,7 @@ export class HopsView {
       const cell = e.cells[i + 1];
       if (cell) setText(cell, v);
     });
+    setChanges(e, changes, h);
     setAttribute(e, "aria-selected", String(e.dataset.hop === this.chosen));
     const level = ["", "info", "warning", "critical"][this.marks.level(h.node, h.egress_if)] ?? "";
     setAttribute(e, "data-level", level || null);
@@ -103,7 +113,8 @@ export class HopView {
   private readonly body = byId("hop-body");
 
   // zoom is called with a time over which the pointer was dragged.
-  constructor(private readonly zoom: (from: number, to: number) => void) {
+  constructor(private readonly zoom: (from: number, to: number) => void, add: (node: string, egressIf: string) => void) {
+    byId("hop-add").addEventListener("click", () => add(this.node, this.egressIf));
     this.body.append(this.none, this.charts);
     setHidden(this.charts, true);
     this.latency.zoom = this.queue.zoom = (from, to) => this.zoom(from, to);
@@ -112,6 +123,7 @@ export class HopView {
   choose(node: string, egressIf: string): void {
     this.node = node;
     this.egressIf = egressIf;
+    setHidden(byId("hop-add"), node === "" || node === "other");
   }
 
   restyle(): void {
@@ -175,11 +187,4 @@ export class HopView {
     });
     setAttribute(byId("hop"), "data-windows", plural(s.windows.length, "window"));
   }
-}
-
-// aligned takes the values of the day before to the columns of now, of which each has that of 24 hours earlier.
-function aligned(now: HopSeries, before: HopSeries, key: string): Maybe[] {
-  const day = 86_400_000, step = before.range?.resolution_ms ?? 0, values = before.series[key] ?? [];
-  const at = new Map(before.windows.map((end, i) => [end + day, values[i] ?? null]));
-  return now.windows.map((end) => at.get(step > 0 ? Math.ceil(end / step) * step : end) ?? null);
 }

@@ -1,6 +1,7 @@
 // What interfaces count: errors and discards, beside their speed, use and queue.
 
 import type { InterfaceList, InterfaceRow, Maybe } from "./api";
+import { changeColumns, comparedWords, setChanges, type Change } from "./compare";
 import { Filter, Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
 import { bitRate, bytes, during, hopName, hopWords, moment, none, percent, plural, short } from "./format";
 import { Sort, type Column } from "./sort";
@@ -19,11 +20,19 @@ const columns: Column[] = [
   { name: "last_ms", text: "Last seen", cls: "num", title: "End of the last window in which counters came" },
 ];
 
+const changes: Change[] = [
+  { of: "tx_utilization", text: "Use change", title: "Share of the speed that was in use, sent, largest", worse: false, write: percent },
+  { of: "in_errors", text: "Errors in, change", title: "Packets received damaged", worse: true, write: short },
+  { of: "out_errors", text: "Errors out, change", title: "Packets that could not be sent because of errors", worse: true, write: short },
+  { of: "in_discards", text: "Discards in, change", title: "Packets received whole and discarded", worse: true, write: short },
+  { of: "out_discards", text: "Discards out, change", title: "Packets to be sent and discarded", worse: true, write: short },
+];
+
 export class InterfacesView {
   private readonly rows: Keyed<InterfaceRow, HTMLTableRowElement>;
   private readonly pager: Pager;
   readonly filter: Filter;
-  private readonly sort = new Sort("interfaces", [{ name: "interface", text: "Interface", title: "Node and interface", ascends: true }, ...columns], () => this.filter.apply());
+  private readonly sort = new Sort("interfaces", [{ name: "interface", text: "Interface", title: "Node and interface", ascends: true }, ...columns, ...changeColumns(changes)], () => this.filter.apply());
   private readonly none = el("p", { class: "placeholder", hidden: true });
   private now = 0;
 
@@ -51,7 +60,7 @@ export class InterfacesView {
     setText(this.none, `No interface matches “${this.filter.text}”.`);
     const more = list.total - list.interfaces.length;
     const absent = ofFleet && list.interfaces.some((x) => x.speed_bps === 0) ? " · speeds are those of the console's inventory: what devices report stays at their collectors, which compute the use" : "";
-    setText(byId("interfaces-note"), `counters of ${plural(list.total, "interface")} ${during(list, windowMS)}, ${this.sort.note("worst share of errors and discards first")}${more > 0 ? ` · +${short(more)} not shown` : ""}${absent}`);
+    setText(byId("interfaces-note"), `counters of ${plural(list.total, "interface")} ${during(list, windowMS)}, ${this.sort.note("worst share of errors and discards first")}${more > 0 ? ` · +${short(more)} not shown` : ""}${comparedWords(list.range, "interface")}${absent}`);
     this.rows.set(list.interfaces);
     this.pager.set(list.total);
   }
@@ -59,6 +68,7 @@ export class InterfacesView {
   private make(x: InterfaceRow): HTMLTableRowElement {
     const row = el("tr", {}, el("th", { scope: "row" }, el("button", { type: "button", class: "link", title: hopWords(x.node, x.interface), click: () => this.open(x.node, x.interface) })));
     for (const _ of columns) row.append(el("td", { class: "num" }));
+    row.append(...changes.map(() => el("td", { class: "num change" })));
     return row;
   }
 
@@ -72,6 +82,7 @@ export class InterfacesView {
       const cell = row.cells[i + 1];
       if (cell) setText(cell, text);
     });
+    setChanges(row, changes, x);
     const octets = (i: number, v: Maybe, way: string): void => {
       const cell = row.cells[i];
       if (cell) setAttribute(cell, "title", v === null ? null : `${bytes(v)} ${way}`);

@@ -4,6 +4,7 @@ import { loadAccess } from "./access";
 import { NotFound, NotSignedIn, ask, type ExporterList, type Finding, type FindingList, type FleetList, type FlowList, type HopList, type InterfaceList, type Ledger, type NameList, type PathList, type ProbedList, type Status, type SystemList, type UnreadList } from "./api";
 import { byId, el, setAttribute, setHidden, setText, type Filter } from "./dom";
 import { ControlView } from "./control";
+import { DashboardView, type Panel } from "./dashboard";
 import { EmptyView } from "./empty";
 import { ExportersView } from "./exporters";
 import { NamelessView } from "./nameless";
@@ -40,12 +41,13 @@ const now = (): number => Date.now() + skew;
 const verdict = new Verdict();
 const ledgerView = new LedgerView();
 const empty = new EmptyView();
-const hop = new HopView((from, to) => range.zoom({ from, to }));
+const addPanel = (p: Panel): void => dashboard.add(p);
+const hop = new HopView((from, to) => range.zoom({ from, to }), (node, egress_if) => addPanel({ kind: "link", of: [`${node}:${egress_if}`], hops: [{ node, egress_if }], show: "latency" }));
 const range = new RangeView(changeRange, now);
 const findings = new FindingsView(announce, showFinding, () => skew);
 const network = new Network((row) => openHop(row.node, row.egressIf, true), (text) => setText(byId("announce-cell"), text), refresh);
 const hops = new HopsView((node, egressIf) => openHop(node, egressIf, false), refresh);
-const flows = new FlowsView((node, egressIf) => openHop(node, egressIf, true), refresh);
+const flows = new FlowsView((node, egressIf) => openHop(node, egressIf, true), refresh, addPanel);
 const exporters = new ExportersView(refresh);
 const probed = new ProbedView(refresh);
 const interfaces = new InterfacesView((node, egressIf) => openHop(node, egressIf, true), refresh);
@@ -56,6 +58,13 @@ const systems = new SystemsView();
 const nameless = new NamelessView();
 const fleet = new FleetView();
 const paths = new PathsView();
+const dashboard = new DashboardView({
+  openHop: (node, egressIf) => openHop(node, egressIf, true), announce, address: (hash) => history.replaceState(null, "", hash), zoom: (from, to) => range.zoom({ from, to }), findings: () => findings.every,
+  openFlow: (key) => {
+    flows.show(key);
+    jumpTo("flows");
+  },
+});
 const map = new MapView({ openHop, openFinding: showFinding, findings: () => findings.every, address: (hash) => history.replaceState(null, "", hash) });
 
 // refresh loads what the page shows. Calls while it is under way become one more afterwards, and a page out of
@@ -97,6 +106,7 @@ async function load(): Promise<void> {
     if (everything || Date.now() - named > 30_000) {
       setNames(await ask<NameList>("names"));
       named = Date.now();
+      await dashboard.list();
     }
     if (!range.live) return await loadPast();
     if (everything || !status || !ledger) {
@@ -126,11 +136,18 @@ async function load(): Promise<void> {
     select();
     draw();
     map.past = {};
-    await Promise.all([hop.load(findings.every, now()), flows.load(now()), map.load(), loadAccess()]);
+    await Promise.all([hop.load(findings.every, now()), flows.load(now()), map.load(), dashboard.load(), loadAccess()]);
+    land();
   } catch (e) {
     full = full || everything;
     throw e;
   }
+}
+
+// land scrolls to a dashboard that the address names.
+function land(): void {
+  if (dashboard.landing) jumpTo("dashboard");
+  dashboard.landing = false;
 }
 
 // loadPast loads a range of the history, and beside it what the page shows of the present alone.
@@ -141,18 +158,18 @@ async function loadPast(): Promise<void> {
   range.set(s.history);
   foot(s);
   if (!s.history.kept) return range.refused(s.history.why ?? "no history");
-  const query = range.query, before = range.compares ? range.before : null;
+  const query = range.query, tables = range.tables, before = range.compares ? range.before : null;
   let about: Awaited<ReturnType<typeof network.loadPast>>, f: FindingList, l: Ledger, h: HopList, w: FlowList, x: ExporterList, i: InterfaceList, b: ProbedList, y: SystemList;
   try {
-    [about, f, l, h, w, x, i, b, y] = await Promise.all([network.loadPast(query), ask<FindingList>("findings", query), ask<Ledger>("ledger", query), ask<HopList>("hops", { ...hops.query, ...query }), ask<FlowList>("flows", { ...flows.query, ...query }),
-      ask<ExporterList>("exporters", { ...exporters.query, ...query }), ask<InterfaceList>("interfaces", { ...interfaces.query, ...query }), ask<ProbedList>("probed", { ...probed.query, ...query }), ask<SystemList>("systems")]);
+    [about, f, l, h, w, x, i, b, y] = await Promise.all([network.loadPast(query), ask<FindingList>("findings", query), ask<Ledger>("ledger", query), ask<HopList>("hops", { ...hops.query, ...tables }), ask<FlowList>("flows", { ...flows.query, ...query }),
+      ask<ExporterList>("exporters", { ...exporters.query, ...tables }), ask<InterfaceList>("interfaces", { ...interfaces.query, ...tables }), ask<ProbedList>("probed", { ...probed.query, ...tables }), ask<SystemList>("systems")]);
   } catch (e) {
     if (e instanceof NotFound) return range.refused("This range cannot be shown: it is empty, or too long.");
     throw e;
   }
   if (range.live) return; // it was left meanwhile
   lastData = Date.now();
-  if (about) range.about({ ...about, lacks: [...new Set([...about.lacks, ...(f.range?.lacks ?? [])])] });
+  if (about) range.about({ ...about, ...(h.range?.compared ? { compared: h.range.compared } : {}), lacks: [...new Set([...about.lacks, ...(f.range?.lacks ?? [])])] });
   findings.reload(f);
   ledger = l;
   ledgerView.set(l.balances, [], []);
@@ -166,8 +183,9 @@ async function loadPast(): Promise<void> {
   if (hop.node === "") chooseFirst();
   select();
   draw();
-  map.past = query;
-  await Promise.all([hop.load(findings.every, now(), query, before), map.load()]);
+  map.past = tables;
+  await Promise.all([hop.load(findings.every, now(), query, before), map.load(), dashboard.load(query, before)]);
+  land();
 }
 
 function setStatus(s: Status): void {
@@ -341,6 +359,12 @@ function part(name: string): string | null {
 
 // visitTable filters the table, or opens the flow, that the address names.
 function visitTable(): boolean {
+  const board = part("dashboard");
+  if (board !== null) {
+    dashboard.visit(board);
+    jumpTo("dashboard");
+    return true;
+  }
   const flow = part("flow");
   if (flow !== null) {
     flows.show(flow);
@@ -376,6 +400,7 @@ darkMode.addEventListener("change", () => {
   hop.restyle();
   map.restyle();
   flows.restyle();
+  dashboard.restyle();
   refresh();
 });
 window.addEventListener("resize", draw);
@@ -393,6 +418,7 @@ bindKeys([
   { keys: ["6"], text: "Fleet, where there is one", run: () => {
     if (status?.fleet) jumpTo("fleet");
   } },
+  { keys: ["b"], text: "Dashboard", run: () => jumpTo("dashboard") },
   { keys: ["m"], text: "Map", run: () => {
     jumpTo("map");
     byId("map-box").querySelector<HTMLElement>("[tabindex]")?.focus({ preventScroll: true });

@@ -7,10 +7,12 @@ import { during, inUnit, plural } from "./format";
 import { MapCanvas, type Spot } from "./map_canvas";
 import { MapListView } from "./map_list";
 import { Model, type MapAnswer, type MapState, type Probe, type ProbeList } from "./map_model";
+import { changeWords, drawChangeLegend, ratios } from "./map_change";
+import { MapMatrix } from "./map_matrix";
 import { MapPanel } from "./map_panel";
 import { drawKeys, type LayerName } from "./map_legend";
 import { kindName, rank, severityName } from "./marks";
-import { Scale, fit } from "./palette";
+import { ChangeScale, Scale, changeColors, colors, fit } from "./palette";
 
 const metrics: Record<string, { text: string; name: string; title: string }> = {
   latency_p99: { text: "Latency", name: "Latency p99", title: "Links are coloured by the hop latency of what leaves over them" },
@@ -53,6 +55,7 @@ export class MapView {
   private readonly canvas: MapCanvas;
   private readonly panel: MapPanel;
   private readonly list: MapListView;
+  private readonly matrix: MapMatrix;
   private readonly metricGroup: HTMLElement;
   private readonly layerGroup = el("div", { class: "map-layers", role: "group", "aria-label": "Layers" });
   private readonly flowSelect = el("select", { class: "map-flow", "aria-label": "Path of a flow", hidden: true, change: () => this.chooseFlow(this.flowSelect.value) });
@@ -74,6 +77,11 @@ export class MapView {
     this.list = new MapListView(byId<HTMLDetailsElement>("map-list"), (d) => {
       this.choose({ kind: "link", link: d }, false);
       this.canvas.show({ kind: "link", link: d });
+    });
+    this.matrix = new MapMatrix(byId<HTMLDetailsElement>("map-matrix"), byId("tooltip"), {
+      choose: (d) => this.choose({ kind: "link", link: d }, false),
+      describe: (d) => this.describe({ kind: "link", link: d }),
+      name: () => `${metrics[this.metric]?.name ?? ""}${this.state?.before ? ", against the day before" : ""}`,
     });
     this.metricGroup = segmented("Links are coloured by", Object.entries(metrics).map(([value, m]) => ({ value, text: m.text, title: m.title })), this.metric, (v) => this.chooseMetric(v));
     byId("map-controls").append(this.metricGroup);
@@ -208,9 +216,9 @@ export class MapView {
   repaint(): void {
     const { model: m, state } = this;
     if (!m) return;
-    const values = (state?.values ?? []).filter((v): v is number => v !== null);
-    const scale = state?.unit === "ratio" ? new Scale(0, 1) : state ? fit([...values, ...state.nodes.filter((v): v is number => v !== null)], this.scales.get(state.metric) ?? null, state.unit === "ns" ? 100 : 100) : null;
-    if (state && scale) this.scales.set(state.metric, scale);
+    const values = (state?.values ?? []).filter((v): v is number => v !== null), compares = state?.before !== undefined;
+    const scale = compares ? new ChangeScale() : state?.unit === "ratio" ? new Scale(0, 1) : state ? fit([...values, ...state.nodes.filter((v): v is number => v !== null)], this.scales.get(state.metric) ?? null, state.unit === "ns" ? 100 : 100) : null;
+    if (state && scale && !compares) this.scales.set(state.metric, scale);
     const level = new Uint8Array(m.directions), nodeLevel = new Uint8Array(m.size);
     if (this.layers.has("findings")) {
       for (const f of state?.findings ?? []) {
@@ -219,7 +227,7 @@ export class MapView {
       }
     }
     this.canvas.look = {
-      state, scale, level, nodeLevel,
+      state: compares ? { ...state, values: ratios(state), nodes: [] } : state, scale, level, nodeLevel, palette: compares ? changeColors() : colors(),
       suspects: new Map(this.layers.has("suspicion") ? state?.loop?.suspects.map((s) => [s.link, s.weight]) : []),
       cover: this.layers.has("plan") && state?.loop ? this.cover() : null,
       detailed: this.layers.has("attention") && state?.loop ? this.detailed() : null,
@@ -230,9 +238,11 @@ export class MapView {
     this.canvas.sorted();
     this.drawNote(values.length);
     drawKeys(byId("map-keys"), { layers: this.layers, loop: state?.loop !== undefined, path: this.canvas.look.path !== null, drops: (state?.drops.length ?? 0) > 0 });
-    if (scale && state) drawLegend(byId("map-legend"), scale, state.unit, metrics[this.metric]?.name ?? "", false);
+    if (compares) drawChangeLegend(byId("map-legend"), `${metrics[this.metric]?.name ?? ""}, against the day before`);
+    else if (scale && state) drawLegend(byId("map-legend"), scale, state.unit, metrics[this.metric]?.name ?? "", false);
     this.panel.set(m, state, this.probes, [...this.events.findings()], this.chosen);
     this.list.set(m, state, this.probes);
+    this.matrix.set(m, this.canvas.look);
   }
 
   private drawNote(known: number): void {
@@ -242,6 +252,8 @@ export class MapView {
     if (m.answer.source === "flows") parts.push("learned from the paths of flows");
     else if (m.answer.name) parts.unshift(m.answer.name.replace(/^.*\//, ""));
     if (this.state?.range) parts.push(during({ recent_windows: 0, range: this.state.range }, 0));
+    const earlier = this.state?.range?.compared;
+    if (earlier) parts.push(earlier.merged ? "coloured by the change from the day before" : "nothing is known of the day before");
     if (loop) {
       const held = loop.paused ? ", paused" : loop.awaiting_approval ? ", waits for approval" : loop.dry_run ? ", dry run" : "";
       parts.push(`epoch ${loop.epoch}: ${loop.phase || "idle"}${held}`, `${loop.detailed} of ${plural(loop.probes, "probe")} in detail`);
@@ -314,7 +326,8 @@ export class MapView {
         ...(drops ? [el("span", { class: "tooltip-finding warning" }, `${plural(drops, "packet")} dropped`)] : []), ...found(-1, s.node)];
     }
     const d = s.link, suspect = state?.loop?.suspects.find((x) => x.link === d);
-    return [el("strong", {}, `${m.title(m.from(d))} → ${m.title(m.to(d))}`), el("span", {}, value(state?.values[d])), el("span", { class: "tooltip-when" }, `back: ${value(state?.values[d ^ 1])}`),
+    const change = state?.before ? [el("span", {}, changeWords(state, d))] : [];
+    return [el("strong", {}, `${m.title(m.from(d))} → ${m.title(m.to(d))}`), el("span", {}, value(state?.values[d])), ...change, el("span", { class: "tooltip-when" }, `back: ${value(state?.values[d ^ 1])}`),
       ...(suspect ? [el("span", { class: "tooltip-finding" }, `Suspected: ${suspect.why ?? ""}`)] : []), ...found(d, -1)];
   }
 

@@ -22,7 +22,7 @@ interface Events {
 export class MapCanvas {
   readonly view = new View();
   model: Model | null = null;
-  look: Look = { state: null, scale: null, level: new Uint8Array(), nodeLevel: new Uint8Array(), suspects: new Map(), cover: null, detailed: null, path: null, drops: new Map() };
+  look: Look = { state: null, scale: null, level: new Uint8Array(), nodeLevel: new Uint8Array(), suspects: new Map(), cover: null, detailed: null, path: null, drops: new Map(), palette: [] };
   chosen: Spot[] = [];
   private painter: Painter | null = null;
   private layout: Layout | null = null;

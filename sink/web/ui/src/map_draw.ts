@@ -1,7 +1,7 @@
 // The picture of the map: links in batches of one colour, then what layers add, then nodes and their names.
 
 import { shown } from "./dom";
-import { css, colors, type Scale } from "./palette";
+import { css, type Scale } from "./palette";
 import type { Bundle, Model, MapState } from "./map_model";
 import type { Frame } from "./map_view";
 
@@ -16,6 +16,7 @@ export interface Look {
   detailed: Uint8Array | null;
   path: { nodes: { node: number; marked: boolean }[]; links: number[] } | null; // -1 where it is not known
   drops: Map<number, number>;
+  palette: string[];
 }
 
 export const severityColors = ["", "--info", "--warning", "--critical"];
@@ -177,7 +178,7 @@ export class Painter {
     if (this.silent.length < 4000 && this.radius >= 2.2) c.setLineDash([4, 4]);
     c.stroke();
     c.setLineDash([]);
-    const table = colors(), width = this.stroke, crowded = model.bundles.length > 0;
+    const table = look.palette, width = this.stroke, crowded = model.bundles.length > 0;
     const paint = (part: (list: Int32Array) => Iterable<number>, w: number): void => {
       for (let b = 0; b < buckets; b++) {
         const from = this.ends[b]!, to = this.ends[b + 1]!;
@@ -203,7 +204,7 @@ export class Painter {
 
   // arrows show which way packets go, near the end of a direction.
   private arrows(c: CanvasRenderingContext2D, look: Look): void {
-    const table = colors(), s = [0, 0, 0, 0], size = Math.min(6, 1.8 + this.radius * 0.45);
+    const table = look.palette, s = [0, 0, 0, 0], size = Math.min(6, 1.8 + this.radius * 0.45);
     for (let d = 0; d < this.model.directions; d++) {
       const v = look.state?.values[d] ?? null;
       if (v === null || !look.scale || this.out(this.model.from(d), this.model.to(d))) continue;
@@ -229,7 +230,7 @@ export class Painter {
   }
 
   private drawBundles(c: CanvasRenderingContext2D, view: Frame, look: Look): void {
-    const table = colors(), values = look.state?.values ?? [], loud: number[] = [];
+    const table = look.palette, values = look.state?.values ?? [], loud: number[] = [];
     for (const b of this.model.bundles) {
       c.globalAlpha = b.name.startsWith("Within") ? 0.55 : 0.22;
       let sum = 0, n = 0;
@@ -272,7 +273,7 @@ export class Painter {
 
   // highlight draws around some links what concerns them alone, and then these again, so that no other link lies on them.
   private highlight(c: CanvasRenderingContext2D, look: Look): void {
-    const wide = this.stroke, again: number[] = [], table = colors();
+    const wide = this.stroke, again: number[] = [], table = look.palette;
     const around = (list: number[], width: number, alpha: number, style: string): void => {
       c.globalAlpha = alpha;
       this.strokeAll(c, list, wide + width, style);
@@ -349,7 +350,7 @@ export class Painter {
   }
 
   private drawNodes(c: CanvasRenderingContext2D, look: Look): void {
-    const r = this.radius, n = this.model.size, values = look.state?.nodes ?? [], table = colors();
+    const r = this.radius, n = this.model.size, values = look.state?.nodes ?? [], table = look.palette;
     for (let level = 1; level <= 3; level++) {
       c.beginPath();
       for (let i = 0; i < n; i++) if (look.nodeLevel[i] === level && !this.hidden(i)) this.outline(c, i, r + 4.5);

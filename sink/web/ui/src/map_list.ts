@@ -1,6 +1,7 @@
 // The map as a list, for those who use no pointer and see no picture: every direction of a link with what is known of it.
 
 import { Keyed, Pager, el, setAttribute, setText } from "./dom";
+import { changeWords, ratios } from "./map_change";
 import { inUnit, plural } from "./format";
 import type { MapState, Model, Probe } from "./map_model";
 import { rank } from "./marks";
@@ -67,12 +68,13 @@ export class MapListView {
     const found = labels.map((l) => text === "" || l.toLowerCase().includes(text));
     const list: number[] = [];
     for (let d = 0; d < m.directions; d++) if (found[m.from(d)] || found[m.to(d)]) list.push(d);
-    list.sort((a, b) => (level.get(b) ?? 0) - (level.get(a) ?? 0) || (values[b] ?? -1) - (values[a] ?? -1) || a - b);
+    const changes = state?.before ? ratios(state) : null; // the list is sorted by them, where the page compares
+    list.sort((a, b) => (level.get(b) ?? 0) - (level.get(a) ?? 0) || (changes ? (changes[b] ?? -Infinity) - (changes[a] ?? -Infinity) || 0 : (values[b] ?? -1) - (values[a] ?? -1)) || a - b);
     this.pager.set(list.length);
     this.rows.set(list.slice(this.pager.offset, this.pager.offset + this.pager.limit).map((d) => {
       const v = values[d] ?? null, parts = [...(said.get(d) ?? [])];
       if (state?.loop) parts.push(crossed.get(d) ? `${plural(crossed.get(d)!, "probe")}${detailed.has(d) ? ", in detail" : ""}` : "no probe");
-      return { d, name: `${labels[m.from(d)]} → ${labels[m.to(d)]}`, value: v === null ? "no report" : inUnit(state?.unit ?? "", v), state: parts.join(" · ") || "–", level: ["", "info", "warning", "critical"][level.get(d) ?? 0] ?? "" };
+      return { d, name: `${labels[m.from(d)]} → ${labels[m.to(d)]}`, value: `${v === null ? "no report" : inUnit(state?.unit ?? "", v)}${state?.before ? `; ${changeWords(state, d)}` : ""}`, state: parts.join(" · ") || "–", level: ["", "info", "warning", "critical"][level.get(d) ?? 0] ?? "" };
     }));
   }
 }

@@ -40,6 +40,7 @@ export interface MapState {
   drops: { node: number; count: number }[];
   loop?: LoopState;
   range?: Range; // of an answer out of the history
+  before?: Maybe[]; // values of the day before, by direction, where the page compares
 }
 
 export interface Probe { id: string; links: number[]; detailed?: boolean }

@@ -20,10 +20,18 @@ function table(stops: string[]): string[] {
 const onDark = table(viridis);
 const onLight = table(ylGnBu);
 
+// A change has two hues around what is neither more nor less (ColorBrewer's PuOr): blue is less, orange is more.
+const changeOnDark = table(["80bfff", "4f86c6", "3b5570", "454a52", "7a5a33", "cf7f24", "ffb454"]);
+const changeOnLight = table(["1f4e9c", "5b8fd0", "a9c4e4", "cfd3d9", "efbf86", "d6812a", "8f4400"]);
+
 export const darkMode = window.matchMedia("(prefers-color-scheme: dark)");
 
 export function colors(): string[] {
   return darkMode.matches ? onDark : onLight;
+}
+
+export function changeColors(): string[] {
+  return darkMode.matches ? changeOnDark : changeOnLight;
 }
 
 // Scale maps values to places between 0 and 1: by their logarithm, because what matters spans decades, or, from 0, by
@@ -58,6 +66,17 @@ export class Scale {
       if (out.length <= n || digits.length === 1) return out;
     }
     return [];
+  }
+}
+
+// ChangeScale maps how many times more a value is, as the logarithm to the base 2, from a quarter to four times.
+export class ChangeScale extends Scale {
+  constructor() {
+    super(-2, 2);
+  }
+
+  override place(v: number): number {
+    return Math.max(0, Math.min(1, (v + 2) / 4));
   }
 }
 

@@ -1,6 +1,7 @@
 // What became of the probes of agents, by path.
 
 import type { Maybe, ProbedList, ProbedRow } from "./api";
+import { changeColumns, comparedWords, setChanges, type Change } from "./compare";
 import { Filter, Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
 import { during, moment, nanoseconds, none, percent, plural, short } from "./format";
 import { Sort, type Column } from "./sort";
@@ -19,6 +20,12 @@ const columns: Column[] = [
   { name: "last_ms", text: "Last seen", cls: "num", title: "End of the last window in which the agent reported the path" },
 ];
 
+const changes: Change[] = [
+  { of: "lost", text: "Lost, change", title: "Share of probes that did not come", worse: true, write: percent },
+  { of: "delay_p50_ns", text: "p50 change", title: "Delay, median", worse: true, write: nanoseconds },
+  { of: "delay_p99_ns", text: "p99 change", title: "Delay, 99th percentile", worse: true, write: nanoseconds },
+];
+
 const judgements: Record<string, string> = {
   "too-young": "Not judged: too few windows to know what is usual",
   "too-few": "Not judged: no probe came",
@@ -28,7 +35,7 @@ export class ProbedView {
   private readonly rows: Keyed<ProbedRow, HTMLTableRowElement>;
   private readonly pager: Pager;
   readonly filter: Filter;
-  private readonly sort = new Sort("probed", [{ name: "from", text: "From and to", title: "Addresses of the two agents", ascends: true }, ...columns], () => this.filter.apply());
+  private readonly sort = new Sort("probed", [{ name: "from", text: "From and to", title: "Addresses of the two agents", ascends: true }, ...columns, ...changeColumns(changes)], () => this.filter.apply());
   private readonly none = el("p", { class: "placeholder", hidden: true });
   private now = 0;
 
@@ -56,7 +63,7 @@ export class ProbedView {
     setText(this.none, this.filter.text ? `No path matches “${this.filter.text}”.` : list.range ? "The history has no probes in this range." : "No agent has reported probes yet.");
     const more = list.total - list.paths.length;
     const unjudged = list.paths.filter((x) => x.judgement !== undefined && x.judgement !== "judged").length;
-    setText(byId("probed-note"), empty ? "" : `${plural(list.total, "path")} ${during(list, windowMS)}, ${this.sort.note("worst share of lost and damaged probes first")}${unjudged > 0 ? ` · delays of ${unjudged} not judged` : ""}${more > 0 ? ` · +${short(more)} not shown` : ""}`);
+    setText(byId("probed-note"), empty ? "" : `${plural(list.total, "path")} ${during(list, windowMS)}, ${this.sort.note("worst share of lost and damaged probes first")}${unjudged > 0 ? ` · delays of ${unjudged} not judged` : ""}${more > 0 ? ` · +${short(more)} not shown` : ""}${comparedWords(list.range, "path")}`);
     this.rows.set(list.paths);
     this.pager.set(list.total);
   }
@@ -64,6 +71,7 @@ export class ProbedView {
   private make(x: ProbedRow): HTMLTableRowElement {
     const row = el("tr", {}, el("th", { scope: "row" }, `${x.from} → ${x.to}`));
     for (const _ of columns) row.append(el("td", { class: "num" }));
+    row.append(...changes.map(() => el("td", { class: "num change" })));
     return row;
   }
 
@@ -77,6 +85,7 @@ export class ProbedView {
       const cell = row.cells[i + 1];
       if (cell) setText(cell, text);
     });
+    setChanges(row, changes, x);
     const title = (i: number, text: string | null): void => {
       const cell = row.cells[i];
       if (cell) setAttribute(cell, "title", text);

@@ -1,5 +1,6 @@
 // The range of time that the page shows: the present, or a part of the history on disk. It is in the page's address.
 
+import { earlierWords } from "./compare";
 import type { History, Range } from "./api";
 import { byId, press, segmented, setHidden, setText } from "./dom";
 import { plural, span, stamp } from "./format";
@@ -76,6 +77,12 @@ export class RangeView {
     return s ? { from: s.from, to: s.to } : {};
   }
 
+  // tables is what tables and the map are asked with: with the differences from the day before, where the page compares.
+  get tables(): Record<string, number> {
+    const q = this.query;
+    return this.compares && q.from !== undefined ? { ...q, compare: day } : q;
+  }
+
   // before is the query of the same time of the day before.
   get before(): Record<string, number> {
     const s = this.span;
@@ -120,6 +127,7 @@ export class RangeView {
       this.to.value = local(s.to);
     }
     if (this.live) this.about(undefined);
+    document.body.dataset.compares = this.compares && !this.live ? "1" : "0";
     document.body.dataset.range = this.live ? "live" : "past";
     if (!address) return;
     const q = new URLSearchParams(window.location.search); // which has the orders of tables too
@@ -158,7 +166,8 @@ export class RangeView {
       return;
     }
     setText(this.note, `${stamp(r.from_ms)} to ${stamp(r.to_ms)} in steps of ${span(r.resolution_ms)}, ${plural(r.merged, "window")} merged`);
-    setText(this.lacks, r.lacks.length ? `${r.lacks.join("; ")}.`.replace(/^./, (c) => c.toUpperCase()) : "");
+    const lacks = r.lacks.length ? `${r.lacks.join("; ")}.`.replace(/^./, (c) => c.toUpperCase()) : "";
+    setText(this.lacks, [lacks, r.compared ? earlierWords(r.compared) : ""].filter(Boolean).join(" "));
   }
 }
 

@@ -1,5 +1,6 @@
 // The order of a table: a button in the head of each column, aria-sort, and the page's address (?sort-flows=changes.asc).
 
+import { comparing } from "./compare";
 import { byId, el, setAttribute, setText } from "./dom";
 
 // A column without a name cannot be sorted by.
@@ -39,6 +40,7 @@ export class Sort {
 
   // query is what the API is asked with.
   get query(): Record<string, string> {
+    if (this.name.endsWith("_change") && !comparing()) return this.own ? { sort: this.own } : {}; // nothing is compared
     return this.name ? { sort: this.name, order: this.direction } : this.own ? { sort: this.own } : {};
   }
 
