@@ -56,7 +56,7 @@ func LedgerLine(b *sink.Balance) string { return ledger.Line(b) }
 // = 40 stored + 0 in flight + 0 dropped + 3255 refused (hop 3255)". It is empty unless the sink is a store of series.
 func PointsLine(b *sink.Balance) string { return ledger.PointsLine(b) }
 
-// Exporters says how the senders of reports are read.
+// Exporters has the settings by which reports of each sender are read.
 type (
 	Exporters       = exporters.Config
 	IPFIX           = exporters.IPFIX

@@ -413,7 +413,7 @@ func (c *Collector) Run(ctx context.Context) error {
 func (c *Collector) wait(ctx context.Context, ended <-chan struct{}, failed <-chan error) error {
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
-	timer := time.NewTimer(0) // looks once, and then as long as the clock says
+	timer := time.NewTimer(0) // fires at once, then after each time that windows.Look returns
 	defer timer.Stop()
 	if c.live {
 		defer c.log.Info("stopping")

@@ -15,7 +15,7 @@ import (
 
 // Options holds the dependencies of a [Collector] that are not settings: sources, stores, clock, logger.
 type Options struct {
-	Log  *slog.Logger // nil says nothing
+	Log  *slog.Logger // nil logs nothing
 	Seed uint64       // of all randomness: flow hashes, sketches
 	// Hurry, when it ends, ends the draining of a collector that is stopping; nil never does.
 	Hurry   context.Context

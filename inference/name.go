@@ -147,7 +147,7 @@ func (k ExporterKey) String() string {
 	return "exporter " + k.Addr.String()
 }
 
-// nodeSeparator stands between the nodes of a path.
+// nodeSeparator separates the nodes of a path.
 const nodeSeparator = " > "
 
 // NodePath returns the nodes of a path, first hop first: "1 > 7 > 3".

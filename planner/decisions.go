@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// Given is the set of keys that the JSON of a plan has. Those of its statistics stand there as "stats.objective".
+// Given is the set of keys that the JSON of a plan has. Keys of its statistics have the form "stats.objective".
 type Given map[string]bool
 
 // ReadDecisions reads a plan as [ReadPlan] does, of which the JSON may hold nothing but the decisions. The function complete

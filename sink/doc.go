@@ -6,7 +6,7 @@
 //	window ──► Put ──► memory ──────────────► Writer     without a spool
 //	window ──► Put ──► memory ──► spool ────► Writer     with one: a store that is away costs disk, not data
 //
-// A [Writer] stores batches and says whether an error may pass; it neither waits nor retries. Writing a point twice
+// A [Writer] stores batches and reports whether an error may pass; it neither waits nor retries. Writing a point twice
 // changes nothing, so the queue repeats what it is not sure of.
 //
 // Every sink receives a [Window] with its findings. Stores of series take its points, which are made once; [AllSeries]

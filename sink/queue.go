@@ -60,7 +60,7 @@ type QueueOptions struct {
 	Rand func() float64
 }
 
-// Queue stands in front of a Writer, so that a slow store never stops capture. It costs memory, then disk, then the
+// Queue buffers batches in front of a Writer, so that a slow store never stops capture. It costs memory, then disk, then the
 // oldest batches. Batches are encoded when they come, and one goroutine writes them in order. With a spool, a second
 // goroutine carries them from memory to disk. They are thus safe from a crash within moments, whatever the store does.
 //

@@ -33,7 +33,7 @@ type FieldSpec struct {
 func (k FieldKind) String() string { return [...]string{"integer", "float", "string"}[min(k, String)] }
 
 // AllSeries are the stored series, in the order of the reference. The time of a point is the end of its window,
-// except where Doc says otherwise.
+// unless Doc states another.
 var AllSeries = []Series{hops.Series, nameless.Series, flows.Series, sights.Series, ways.Series, paths.Series, events.Series, exporters.Series, interfaces.Series, probes.Series, runs.Series, called.Series}
 
 // points makes the points of a window and its findings. A point's time is the window's end or follows from the object

@@ -37,7 +37,7 @@ type Topics struct{ Windows, Reports, Series, State string }
 // Options holds what a consumer needs beside its settings.
 type Options struct {
 	ID      string       // of this process, in logs and in what it writes
-	Log     *slog.Logger // nil says nothing
+	Log     *slog.Logger // nil logs nothing
 	Version string       // of the program; stores keep it
 	Now     func() time.Time
 	// Hurry, when it ends, ends the draining of a consumer that is stopping; nil never does.

@@ -537,7 +537,7 @@ func (p *Pipeline) Cut(end End, label int64) (_ *window.Partial, diverted uint64
 	return &p.partial, diverted
 }
 
-// ShardStats adds up what the shards said at the end of the last window, and returns the reports that wait for each.
+// ShardStats adds up the statistics of the shards at the end of the last window, and returns the reports that wait for each.
 func (p *Pipeline) ShardStats() (sum shard.Stats, waiting []int64) {
 	for _, s := range p.shards {
 		waiting = append(waiting, s.depth.Load())

@@ -36,7 +36,7 @@ type byReceipt struct {
 	// Guarded by border; the goroutine that ends windows writes them, and may read them without.
 	edge  int64         // where the open window ends
 	label int64         // under which it will be kept
-	since int64         // where it began; the least time where that says nothing
+	since int64         // where it began; the least time if that is unknown
 	ended chan struct{} // closed when the border has moved
 
 	length    int64         // of a window

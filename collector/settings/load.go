@@ -47,7 +47,7 @@ func (f *File) Line(path string) int {
 	return lineFor(f.lines, path)
 }
 
-// ReadFile is LoadFile that also returns where the keys stand, whatever is wrong with them.
+// ReadFile is LoadFile that also returns the positions of the keys, whatever is wrong with them.
 func ReadFile(path string, into any) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -237,7 +237,7 @@ func (r *referrer) write(v reflect.Value, path string) {
 	}
 }
 
-// sharedAround returns the title of the shared part in which a key stands inline.
+// sharedAround returns the title of the shared part that contains a key inline.
 func sharedAround(v reflect.Value, f *field) string {
 	for i := 1; i < len(f.Index); i++ {
 		if title := v.Type().FieldByIndex(f.Index[:i]).Tag.Get("shared"); title != "" {

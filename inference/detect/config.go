@@ -16,7 +16,7 @@ type Config struct {
 	Idle     bool          // zero may stay for as long as it likes: queues, links
 	Single   bool          // a window has one value, its P50
 	Steady   bool          // the same value may stay for as long as it likes: times on links
-	Stopped  bool          // values that stand still are none: an open rise or fall ends for that
+	Stopped  bool          // constant values are no finding, and end an open rise or fall
 	Grave    float64       // factor of the usual value from which on a finding is grave
 	Warmup   int           // windows before a hop is judged; the limits were tuned for 60
 	Adopt    int           // windows after which the level of a finding becomes the usual one

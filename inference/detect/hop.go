@@ -158,7 +158,7 @@ const (
 	nothing Event = iota
 	Begun
 	Ended
-	Stopped // a rise or a fall ended because its values stand still, as a finding of the next window shows
+	Stopped // a rise or a fall ended since its values are constant, as a finding of the next window shows
 )
 
 // Add takes the window of a moment. Windows come in their order; one without values is given as well, since silence is a

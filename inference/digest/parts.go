@@ -87,7 +87,7 @@ func (d *Reader) Begin(p *Parts, slot uint32, r *decode.Report) {
 }
 
 // Next reads the next part and reports whether there is one. The flow has the given path, by [inference.PathID], after
-// what the part before said of it. Faults are added to the open window.
+// the part before. Faults are added to the open window.
 func (p *Parts) Next(pathID uint64, open *window.Partial) bool {
 	p.watch()
 	p.Path, p.OnPath, p.Values = nil, false, nil

@@ -189,7 +189,7 @@ func (x *flows) judge(b *busy, f *inference.FlowStats, sum *detect.Window) {
 	switch {
 	case event == detect.Ended:
 		x.endFinding(b, f, &before, sum)
-	case open && now.Cause != detect.Stuck: // values that stand still are findings of hops
+	case open && now.Cause != detect.Stuck: // constant values are findings of hops
 		x.publishOpen(b, f, &now, sum)
 	case !open:
 		b.learn(f)

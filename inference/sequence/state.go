@@ -12,7 +12,7 @@ import (
 //	address <16b>  destination <8b>  node <4b>  hardware id <1b>  width <1b>  flags <1b>
 //	newest number <4b>  time of the first report <8b>  time of the last <8b>
 //	missing numbers that are provisional <4b>  the first of them, or one before it <4b>, where a flag says so
-//	how long it had run, in ms <4b>  when it said so <8b>, where a flag says so
+//	uptime of the exporter, in ms <4b>  time of its report <8b>, if a flag is set
 //
 // Version 1 has neither, and is written where there is neither. Version 2 does not have the first provisional one.
 // Version 3 does not have the last line, and is written where no exporter states how long it has run.

@@ -387,7 +387,7 @@ func (t *Tracker) unname(i uint32) {
 	}
 }
 
-// remove takes a space out of the index, and moves what stands behind it to where it is found.
+// remove takes a space out of the index, and moves the spaces behind it to where they are found.
 func (t *Tracker) remove(sp space) {
 	mask := uint64(len(t.index) - 1)
 	i := sp.hash(&t.key) & mask

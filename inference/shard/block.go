@@ -35,7 +35,7 @@ type half struct {
 var _ = [1]struct{}{}[unsafe.Sizeof(block{})-2*unsafe.Sizeof(half{})]
 
 const (
-	// whole marks the number of a block that is not halved. Otherwise the lowest bit says which half it is.
+	// whole marks the number of a block that is not halved. Otherwise the lowest bit is the number of the half.
 	whole = 1 << 31
 	freed = 0xff // strikes of a free half whose block is in use
 )

@@ -173,7 +173,7 @@ func (a *account) linkedIf(m *Map, x, y int32) bool {
 	return x != y
 }
 
-// instead appends the error of a node of the map that stands between two others where the map has another one.
+// instead appends the error of a node of the map that is seen between two others in place of another one.
 func (s *surveyor) instead(m *Map, a *account, dst []inference.MapError) []inference.MapError {
 	for h := a.shift; h < len(a.path); h++ {
 		around := uint64(0)

@@ -15,7 +15,7 @@ type BucketPart struct {
 // BucketCounts is the other end of the buckets that values came in.
 type BucketCounts struct {
 	Low  quantile.Histogram // dense codes of the lower bounds, in nanoseconds or bytes
-	Open uint64             // values beyond the last bound, which stand at that bound
+	Open uint64             // values beyond the last bound, which count at that bound
 }
 
 var bucketKind = kindOf[inference.HopKey, BucketPart]{

@@ -47,7 +47,7 @@ var flowKind = kindOf[decode.FlowKey, FlowPart]{
 	view:    listBusiest,
 }
 
-// codeFlow codes what stands between the key of a flow and its hops.
+// codeFlow codes the fields between the key of a flow and its hops.
 func codeFlow(c *coder, path *[]inference.HopKey, f *FlowPart) {
 	c.flags("flow flags", &f.Partial)
 	at := c.at

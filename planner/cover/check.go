@@ -256,7 +256,7 @@ func (p *Problem) leftOut(walks []Walk) (list []Unprobed) {
 	return list
 }
 
-// coveredBy says which items are covered.
+// coveredBy returns the covered items.
 func (p *Problem) coveredBy(walks []Walk) []bool {
 	covered := make([]bool, 2*p.Graph.NumLinks())
 	for _, w := range walks {
@@ -299,7 +299,7 @@ func checkLeftOut(p *Problem, plan *Plan, walks []Walk) error {
 	return nil
 }
 
-// checkTwice says which link is passed three times: that cannot be the best, since two of them can be left out.
+// checkTwice finds a link that is passed three times: that cannot be the best, since two of them can be left out.
 func checkTwice(p *Problem, walks []Walk) error {
 	times := make([]int, p.Graph.NumLinks())
 	for _, w := range walks {

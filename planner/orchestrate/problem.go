@@ -371,7 +371,7 @@ func items(n *rawValue) (int64, error) {
 	return int64(v), nil
 }
 
-// rawValue is a JSON value as it stands there.
+// rawValue is a JSON value as it is in the file.
 type rawValue string
 
 // UnmarshalJSON takes any value.

@@ -18,7 +18,7 @@ import (
 // of one of its widths. This is the query engine of PINT (SIGCOMM 2020, section 3.4).
 type Problem struct {
 	Bits    int     `json:"bits"`
-	Epoch   uint8   `json:"epoch,omitempty"` // number of the plan; 0 derives one from what it says
+	Epoch   uint8   `json:"epoch,omitempty"` // number of the plan; 0 derives one from its contents
 	Hash    string  `json:"hash,omitempty"`  // how switches hash: mix (left out, too) or crc
 	Seed    uint32  `json:"seed,omitempty"`  // of those hashes
 	Queries []Query `json:"queries"`

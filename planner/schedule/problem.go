@@ -12,7 +12,7 @@ import (
 // 0 is no limit.
 type Problem struct {
 	Slot          float64  `json:"slot_ms"`              // all times are multiples of it
-	Period        float64  `json:"period_ms"`            // of links that no class and nothing of their own says more of
+	Period        float64  `json:"period_ms"`            // of links without a period of their own or of a class
 	Longest       float64  `json:"longest_ms,omitempty"` // hyperperiod, and so the longest interval; 0 for that of the periods
 	Spacing       float64  `json:"spacing_ms,omitempty"` // wanted between starts at one agent; 0 for a slot
 	HeaderBytes   int      `json:"header_bytes"`         // of a probe that has passed no node yet
@@ -24,7 +24,7 @@ type Problem struct {
 	Classes       []Class  `json:"classes,omitempty"`           // the first that a link fits counts
 	Unwatched     []string `json:"unwatched,omitempty"`         // links that need not be seen; names as in a class
 	Probes        []Probe  `json:"probes"`
-	Links         []Link   `json:"links,omitempty"`  // beside those that probes pass: what is said of a link
+	Links         []Link   `json:"links,omitempty"`  // beside those that probes pass: limits, weights and periods of single links
 	Agents        []Agent  `json:"agents,omitempty"` // that have limits of their own
 }
 

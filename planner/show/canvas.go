@@ -11,12 +11,12 @@ import (
 // MaxHeight is the greatest height of a picture: three screens of 1080 pixels.
 const MaxHeight = 3 * 1080
 
-// canvas collects the parts of a picture. The picture stands alone: no script, no font, no file besides it. Parts that
+// canvas collects the parts of a picture. The picture needs no script, font or other file. Parts that
 // have one of the classes below instead of a color can be read on light and on dark ground.
 //
 //	ink, dim     text, and text that matters less
 //	halo         text on lines, with a rim in the color of the ground
-//	pale, faint  lines and areas that nothing is said of
+//	pale, faint  lines and areas without a statement
 type canvas struct {
 	Title, Desc   string // for screen readers
 	Width, Height float64

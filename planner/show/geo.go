@@ -9,7 +9,7 @@ import (
 )
 
 // mapped places nodes as on a map if at least half of them have coordinates, at three distinct places or more. Nodes
-// without coordinates stand amid their neighbours.
+// without coordinates are placed amid their neighbours.
 func mapped(g *topo.Graph, f *frame, side float64) bool {
 	n := g.NumNodes()
 	lon, lat, known := make([]float64, n), make([]float64, n), make([]bool, n)

@@ -12,7 +12,7 @@ import (
 	"github.com/hopscope/hopscope/sketches/quantile"
 )
 
-// Config says where the history is and how much of it is kept.
+// Config has the place and the bounds of the history.
 type Config struct {
 	Enabled  bool          `yaml:"enabled" doc:"Keep a history on disk for the page."`
 	Dir      string        `yaml:"dir" doc:"Directory of the history, for one process. Empty is history in the directory of the first spool, or else none."`

@@ -201,7 +201,7 @@ func nextRecord(in io.ReaderAt, at, length, step int64) (int64, error) {
 	return length, nil
 }
 
-// complete reports whether the parts of a record are as its head says.
+// complete reports whether the parts of a record agree with its head.
 func complete(in io.ReaderAt, r *record) (bool, error) {
 	for part := range numParts {
 		sum := crc32.New(castagnoli)

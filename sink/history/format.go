@@ -23,7 +23,7 @@ const (
 
 	rowBytes = 9 + 4*int(numFigures)
 
-	// maxPart bounds a part of a record, packed or not, whatever its head says.
+	// maxPart bounds a part of a record, packed or not, whatever length its head has.
 	maxPart = 512 << 20
 )
 

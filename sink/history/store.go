@@ -243,7 +243,7 @@ func (s *Store) Serve(ctx context.Context) error {
 // Close ends a store that is not served.
 func (s *Store) Close() error { return s.lock.Close() }
 
-// Problem says what is wrong with the history and what to do, or "".
+// Problem returns what is wrong with the history and what to do, or "".
 func (s *Store) Problem() string {
 	st := s.Stats()
 	switch {

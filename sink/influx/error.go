@@ -46,7 +46,7 @@ type verdict uint8
 
 const (
 	stored  verdict = iota
-	refused         // the store says that at least one point will never be accepted
+	refused         // the store will never accept at least one point
 	large           // the request as a whole is too large, or the answer to it
 	retry           // anything that may pass
 	config          // only an operator can mend it
@@ -114,7 +114,7 @@ func classify(err error) (v verdict, out *Error, after time.Duration, dropped in
 // name.
 const (
 	documentHeader = "X-Hopscope-Document"
-	documentPoints = "points" // it is the store's own, and says that points are refused
+	documentPoints = "points" // it is the store's own, and reports refused points
 	documentCut    = "cut"    // it is longer than is read, in answer to a request that may be at fault
 )
 

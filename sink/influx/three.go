@@ -70,7 +70,7 @@ func partial3(message string) bool {
 // askGeneration asks a server for its version after a refusal of points or of a query language that the version may
 // explain.
 func (w *writer) askGeneration(ctx context.Context, status int, message string) {
-	if partial3(message) { // whatever stands before it and answers in its place
+	if partial3(message) { // whatever proxy answers in its place
 		w.generation.Store(uint32(third))
 		return
 	}
@@ -175,7 +175,7 @@ func (w *writer) refuse(p *progress, lines []byte, e *Error) (n int) {
 	return n
 }
 
-// runs3 is Runs for version 3, which has no Flux: it asks in SQL. Its body is never packed, since that is said of writes alone.
+// runs3 is Runs for version 3, which has no Flux: it asks in SQL. Its body is never packed: the setting holds for writes alone.
 func (w *writer) runs3(ctx context.Context, instance string, since time.Time) (map[string]time.Time, error) {
 	query := fmt.Sprintf("SELECT boot, max(time) AS time FROM collector WHERE instance = '%s' AND time > '%s' GROUP BY boot",
 		strings.ReplaceAll(instance, "'", "''"), since.UTC().Format(time.RFC3339Nano))

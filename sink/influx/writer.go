@@ -29,7 +29,7 @@ type writer struct {
 	buf        []byte // of Write
 	size       size
 	generation atomic.Uint32 // of type generation
-	named      []refusedLine // those that the server refused of the last request, where it said which
+	named      []refusedLine // refused lines of the last request, if the server named them
 	progress   *progress     // of the payload that was not written to its end; nil without one
 	stats      counters
 }

@@ -6,7 +6,7 @@
 //
 //	{"measurement":"hop","time":"2026-11-22T01:00:10.000000000Z","tags":{"egress_if":"3","instance":"collector-1","node":"17"},"fields":{"count":12,"latency_p50":1800}}
 //
-// [sink.AllSeries] says which measurements, tags and fields there are; they come in its order. Findings are the measurement
+// [sink.AllSeries] lists measurements, tags and fields, which come in its order. Findings are the measurement
 // event. The form is chosen for readers without a schema:
 //
 //   - Tags and fields are objects of their own, because a key can be both: the node of a flow's hop is a field, that of

@@ -76,7 +76,7 @@ func (c *Config) Validate() error {
 	return flat(errs)
 }
 
-// flat joins errors that may be joined ones, so that each stands alone.
+// flat joins errors that may be joined ones, into single ones.
 func flat(errs []error) error {
 	var out []error
 	for _, err := range errs {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// A payload is what stands in the queue and in the spool: records of one window, each for its partition.
+// A payload is an entry of queue and spool: records of one window, each for its partition.
 //
 //	version<1b>  flags<1b>  label<varint>  records
 //	record: topic<1b>  partition<uvarint>  len(head)<uvarint>  head  len(value)<uvarint>  value

@@ -255,7 +255,7 @@ func parseRules(name string, b []byte) (*Rules, error) {
 
 // What a file of rules may consist of.
 const (
-	maxTokens = 1 << 16 // maxRules of them, with all that can be said of one
+	maxTokens = 1 << 16 // of maxRules rules with every key
 	maxDepth  = 32      // of lists and mappings in one another
 )
 

@@ -17,7 +17,7 @@
 // that were appended before a place since the spool began. Every header holds them. What lies between two readable
 // places can thus be counted exactly, whatever happened to it.
 //
-// A segment begins with 44 bytes, which can be missed: the first record says the same.
+// A segment begins with 44 bytes, which can be missed: the first record repeats them.
 //
 //	┌───────────────┬───────────┬─────────────────────────────────────────┬─────────────┐
 //	│ "hopspol2"<8> │ number<8> │ before: records<8> reports<8> points<8> │ checksum<4> │

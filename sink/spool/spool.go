@@ -445,7 +445,7 @@ func (s *Spool) evict(n int64) error {
 				s.cursor = to
 				s.stopReading()
 			}
-		} else if s.writeHead(); s.headOld { // what is stored goes when the disk says that it is
+		} else if s.writeHead(); s.headOld { // stored records go when the disk has confirmed the state
 			return fmt.Errorf("evict %s: the head cannot be moved: %s", g.name, s.stats.LastError)
 		}
 		if !s.dropStored() {

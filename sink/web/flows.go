@@ -16,7 +16,7 @@ const (
 
 type flowCell struct {
 	packets float32
-	octets  float32 // that the node saw that saw the most; 0 where none says it
+	octets  float32 // of the node that saw the most; 0 if none reports them
 	seen    bool
 	changed bool
 }
@@ -55,7 +55,7 @@ type flowSeries struct {
 	history   []pathChange          // oldest first
 	sights    []inference.FlowSight // of the last window with any, where sighted is its number
 	sighted   uint64
-	several   *ask.PathRow // what the last window said of other paths; nil if the flow has one
+	several   *ask.PathRow // other paths in the last window; nil if the flow has one
 }
 
 func (f *flowSeries) lastSeen() uint64 { return f.last }

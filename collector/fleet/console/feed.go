@@ -68,7 +68,7 @@ type Options struct {
 	Series  ingest.Log
 	Topic   string                             // of the series
 	Missing func(ctx context.Context) []string // the topics that the broker does not have
-	Explain func(err error) error              // says what to do about an error of reading the series
+	Explain func(err error) error              // adds the remedy to an error of reading the series
 	Windows int                                // that the page keeps
 	Flows   int                                // of a window, on the page
 }
@@ -383,7 +383,7 @@ func (f *feed) show(ctx context.Context, a *fleet.Assembled) {
 	}
 	w := a.Partial.Window(f.lists)
 	w.Start, w.End = a.Start, a.End
-	for i := range w.Hops { // as the window before said; its own document comes behind it
+	for i := range w.Hops { // as in the window before; the window's own document follows
 		w.Hops[i].Learning = f.newest.Learns(w.Hops[i].HopKey)
 	}
 	gone := append(slices.Clone(a.Missing), a.Dead...)

@@ -1,7 +1,7 @@
 // Package load reads topology files. The formats are GML and GraphML (the Internet Topology Zoo), REPETITA's .graph and
 // .demands, edge lists, SNDlib, BRITE, labs of containerlab, and the YAML of [Read].
 //
-// It stands beside the graph, not in it, so that algorithms that index a graph depend neither on files nor on YAML.
+// The package is beside the graph, not in it, so that algorithms that index a graph depend neither on files nor on YAML.
 // Only [Topology] opens files; everything else is a pure function of a name and a reader. Input is hostile: sizes,
 // nesting and counts are bounded, and every error is an [Error] that names file and line.
 //

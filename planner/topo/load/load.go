@@ -52,7 +52,7 @@ func Topology(spec string) (*topo.Graph, error) {
 	f, err := os.Open(spec)
 	if err != nil {
 		if e, ok := errors.AsType[*fs.PathError](err); ok {
-			err = e.Err // the path is said already
+			err = e.Err // the error names the path already
 		}
 		if kind, _, ok := strings.Cut(spec, ":"); ok && errors.Is(err, fs.ErrNotExist) && kind != "" {
 			return nil, fmt.Errorf("topology %s: neither a file nor one of %s", spec, topo.Generators)

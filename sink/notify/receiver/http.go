@@ -23,7 +23,7 @@ type httpClient struct {
 	Name    string      // of the sink, which errors begin with
 	URL     string      // may hold a secret: no error quotes it
 	Header  http.Header // of every request
-	Secrets []string    // are cut out of what the server says
+	Secrets []string    // are cut out of the server's answers
 	NoPages bool        // a success with a page is not the server's
 
 	http      *http.Client

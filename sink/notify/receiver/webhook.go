@@ -90,7 +90,7 @@ func countSet(texts ...string) (n int) {
 // fixedHeaders are headers that have settings of their own, or that HTTP makes.
 var fixedHeaders = []string{"Content-Type", "Content-Length", "Host", "Connection", "Transfer-Encoding", "Trailer", "Upgrade", "Te"}
 
-// secretHeaders are headers whose values may not stand in the settings.
+// secretHeaders are headers whose values may not be in the settings.
 var secretHeaders = []string{"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "Api-Key", "X-Auth-Token"}
 
 func (c *Webhook) validateHeaders() (errs []error) {

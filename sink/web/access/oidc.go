@@ -376,7 +376,7 @@ func claim(claims map[string]any, name string) any {
 	return claim(in, inner)
 }
 
-// explain says what to do about an id token that does not verify.
+// explain adds the remedy to the error of an id token that does not verify.
 func (p *provider) explain(err error) error {
 	text := err.Error()
 	has := func(words ...string) bool {

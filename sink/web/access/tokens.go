@@ -33,7 +33,7 @@ type Token struct {
 	UsedFrom  string `json:"last_used_from,omitempty"`
 }
 
-// stored is a token as it stands in the file.
+// stored is a token as it is in the file.
 type stored struct {
 	Token
 	Hash string `json:"hash"` // SHA-256 of the secret, in hexadecimal

@@ -111,7 +111,7 @@ func (d *Desk) ServeAcknowledge(w http.ResponseWriter, r *http.Request) {
 	}))
 }
 
-// author is the name under which a change stands in the file of rules.
+// author is the name of the author of a change in the file of rules.
 func author(r *http.Request) string {
 	if user := access.IdentityOf(r).User; user != "" {
 		return user

@@ -4,7 +4,7 @@
 //
 // [Past] answers about a range of time out of the history on disk, with the types of the live answers. Their windows are columns
 // of one resolution, which the answer states with the number of windows merged in each. A column without a window is a gap,
-// whose values are null. What a range lacks is said in sentences.
+// whose values are null. Sentences state what a range lacks.
 //
 // [Desk] makes the changes that operators request.
 package ask

@@ -67,7 +67,7 @@ func WriteFlows(w io.Writer, flows []Flow, called *names.Names) error {
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	head, cell := "", func(*Flow) string { return "" } // INT says nothing of octets
+	head, cell := "", func(*Flow) string { return "" } // INT reports no octets
 	if slices.ContainsFunc(flows, func(f Flow) bool { return f.Octets > 0 }) {
 		head, cell = "\toctets", func(f *Flow) string { return "\t" + octets(f.Octets) }
 	}

@@ -99,7 +99,7 @@ var figures = map[string]history.Figure{
 // ErrRange is the error of a range that no history can answer.
 var ErrRange = history.ErrRange
 
-// about says of what time an answer is, and what it lacks.
+// about returns the time of an answer, and what it lacks.
 func (p *Past) about(r Span, c *history.Columns) *Range {
 	out := &Range{FromMS: c.From / 1e6, ToMS: c.To / 1e6, ResolutionMS: c.Step.Milliseconds(), Merged: c.Merged(), Columns: c.Windows, Lacks: []string{}}
 	add := func(format string, args ...any) { out.Lacks = append(out.Lacks, fmt.Sprintf(format, args...)) }
