@@ -17,9 +17,6 @@ Parentheses have the range of a published figure: by its digits, the error of re
 within that range; a figure outside is bold, and its remark has the reason. Times are of other machines: only orders of size and shapes are compared. An empty place, run or test is that of the row above.
 ` + "`go test ./PACKAGE -run '^TEST$'`" + ` runs a test.
 
-Readings: [cover](../planner/cover/solve/doc.go), [orchestrate](../planner/orchestrate/solve/doc.go), [attention](../planner/attention/solve/doc.go),
-[delivery](../planner/delivery/solve/doc.go), [queries](../planner/querymix/solve/doc.go), [PINT](pint.md).
-
 `
 
 // PapersPage writes docs/papers.md.

@@ -47,7 +47,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// Pages name the component that acts, and what it does: no person, and nothing that tells (docs/glossary.md).
+// Pages name the component that acts, and what it does: no person, and nothing that tells (CONTRIBUTING.md).
 func TestWordsOfPages(t *testing.T) {
 	person := regexp.MustCompile(`\b(?i:tells?|told|telling|somebody|nobody|anybody|everybody|whoever|whom)\b`)
 	root := filepath.Join("..", "..")
