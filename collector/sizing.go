@@ -43,7 +43,8 @@ type Sizing struct {
 // Processor times in units of [traffic.Unit], and resident bytes. They were fitted to runs of "hopscope-bench sizing",
 // which compares their sums with a running collector; bench/RESULTS.md states how far they are off.
 const (
-	unitsWake   = 7.6  // a worker that wakes, takes a batch and hands it to shards
+	unitsWake   = 8.5  // a worker that wakes, takes a batch and hands it to shards
+	unitsWait   = 17   // more, if it found none after its pause, and waited for the next datagram
 	wakeTime    = 60e3 // nanoseconds between the end of a pause and the next one
 	unitsReport = .17  // a report beside its hops: kernel, decoder, exporter, flow
 	unitsHop    = .02  // a hop of a report
@@ -59,6 +60,8 @@ const (
 	rowGarbage      = 2600     // each of its rows,
 	pointGarbage    = 2200     // and each of its points for a store
 	collection      = 120      // seconds after which garbage is collected at the latest
+
+	recordsDatagram = 4 // records of a datagram of sFlow or IPFIX, at least
 )
 
 // outputSection is implemented by settings of parts that write to disk or to a server.
@@ -91,12 +94,9 @@ func Expect(cfg *Config, analysis *Analysis, all any, load Load, unit time.Durat
 			workers, nap = r.Wakes()
 		}
 	}
-	wakes := load.Reports + load.Records
-	if nap > 0 {
-		wakes = min(wakes, float64(workers)*1e9/(float64(nap)+wakeTime))
-	}
+	wakes, wake := wakeUps(load.Reports+load.Records/recordsDatagram, workers, nap)
 	cpu := []SizePart{
-		{"receiving", wakes * unitsWake, "cores", fmt.Sprintf("%.0f wake-ups a second of %d workers, of %.1f units each", wakes, workers, unitsWake)},
+		{"receiving", wakes * wake, "cores", fmt.Sprintf("%.0f wake-ups a second of %d workers, of %.1f units each", wakes, workers, wake)},
 		{"reports", load.Reports * (unitsReport + unitsHop*float64(load.Path)), "cores", fmt.Sprintf("%s reports a second, of %.2f units each with %d hops", count(load.Reports), unitsReport+unitsHop*float64(load.Path), load.Path)},
 	}
 	if load.Records > 0 {
@@ -164,6 +164,20 @@ func Expect(cfg *Config, analysis *Analysis, all any, load Load, unit time.Durat
 	s.raise(cfg, analysis, load, most)
 	s.Unknown = unknown
 	return s
+}
+
+// wakeUps returns how often workers wake in a second, and the units of each time. Datagrams arrive at random, so that a
+// pause may bring none; its worker then waits for the next.
+func wakeUps(datagrams float64, workers int, nap time.Duration) (wakes, units float64) {
+	if nap <= 0 {
+		return datagrams, unitsWake + unitsWait
+	}
+	if workers == 0 || datagrams <= 0 {
+		return 0, unitsWake
+	}
+	each, pause := datagrams/float64(workers), (float64(nap)+wakeTime)/1e9
+	none := math.Exp(-each * pause)
+	return float64(workers) / (pause + none/each), unitsWake + unitsWait*none
 }
 
 // unknown are the costs that neither load nor settings determine.

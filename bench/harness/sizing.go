@@ -91,7 +91,7 @@ func (r *SizingResult) Print(w io.Writer) error {
 	return t.Flush()
 }
 
-// Run measures all set-ups, one after the other.
+// Run measures all set-ups, one after the other. With an error it returns those before.
 func (o *Sizing) Run(ctx context.Context, progress func(string)) (*SizingResult, error) {
 	var all SizingResult
 	for i := range setups {
@@ -107,7 +107,7 @@ func (o *Sizing) Run(ctx context.Context, progress func(string)) (*SizingResult,
 		progress(s.name)
 		rows, err := o.one(ctx, s)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.name, err)
+			return &all, fmt.Errorf("%s: %w", s.name, err)
 		}
 		all.Rows = append(all.Rows, rows...)
 	}
@@ -152,6 +152,8 @@ func (o *Sizing) one(ctx context.Context, s *setup) (rows []SizingRow, err error
 		sent         uint64
 		elapsed, all time.Duration
 		last         map[string]float64
+		records      float64 // of the history when the first was seen, which is of a part of a minute
+		recordBytes  float64
 	)
 	began := time.Now()
 	for range o.Rounds {
@@ -173,6 +175,9 @@ func (o *Sizing) one(ctx context.Context, s *setup) (rows []SizingRow, err error
 		if last, err = m.read(ctx); err != nil {
 			return nil, err
 		}
+		if records == 0 {
+			records, recordBytes = last[historyRecords], last[historyBytes]
+		}
 		units, cpu = append(units, unit.Seconds()), append(cpu, (last[processorSeconds]-before[processorSeconds])/r.Elapsed.Seconds())
 		sent, elapsed = sent+r.Sent, elapsed+r.Elapsed
 	}
@@ -187,8 +192,8 @@ func (o *Sizing) one(ctx context.Context, s *setup) (rows []SizingRow, err error
 	}
 	row("processor, units a datagram", predicted["processor"]/predictedUnit.Seconds()/rate, Median(cpu)/Median(units)/rate, 3)
 	row("memory, MB", predicted["memory"]/1e6, last["process_resident_memory_bytes"]/1e6, 0)
-	if n := last["hopscope_history_written_total"]; n > 0 {
-		row("history, MB a day", predicted["  history"]/1e6, last["hopscope_history_written_bytes_total"]/n*recordsADay/1e6, 0)
+	if n := last[historyRecords] - records; n > 0 {
+		row("history, MB a day", predicted["  history"]/1e6, (last[historyBytes]-recordBytes)/n*recordsADay/1e6, 0)
 	}
 	if s.stores {
 		made := last["hopscope_ledger_points_made_total{sink=\"parquet\"}"]
@@ -329,7 +334,11 @@ func freePorts() (to netip.AddrPort, page string, err error) {
 // metrics reads the metrics of a collector.
 type metrics struct{ url string }
 
-const processorSeconds = "process_cpu_seconds_total"
+const (
+	processorSeconds = "process_cpu_seconds_total"
+	historyRecords   = "hopscope_history_written_total"
+	historyBytes     = "hopscope_history_written_bytes_total"
+)
 
 func (m *metrics) read(ctx context.Context) (values map[string]float64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)

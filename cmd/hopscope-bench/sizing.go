@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -68,10 +69,7 @@ of "hopscope docs sizing", which is measured in turns with the load; both are me
 		stop := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return setup.Load().(string) })
 		r, err := o.Run(c.Context(), func(name string) { setup.Store(name) })
 		stop()
-		if err != nil {
-			return err
-		}
-		return out.write(c, nil, func(w io.Writer) error { return r.Print(w) })
+		return errors.Join(err, out.write(c, nil, func(w io.Writer) error { return r.Print(w) }))
 	}
 	return c
 }

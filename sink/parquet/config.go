@@ -81,7 +81,7 @@ const (
 	rowBytes     = 14
 	rawBytes     = 14
 	rowUnits     = 1
-	filesGarbage = 100 << 20
+	filesGarbage = 40 << 20
 )
 
 // Output is what the store is expected to write.
