@@ -14,7 +14,7 @@ LONGTIME ?= 1h
 TIMEOUT  ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross release install-test helm demo servers test race bench fuzz fuzz-long lint mutate web web-check influxdb influxdb2 kafka python browser promtool alertmanager namespaces tshark torture docs results papers proto check clean
+.PHONY: help build cross release install-test helm demo servers test race bench fuzz fuzz-long lint mutate web web-check influxdb influxdb2 kafka python browser promtool alertmanager namespaces tshark torture docs results peers papers proto check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -118,6 +118,13 @@ torture: influxdb influxdb2 kafka ## break processes, disks, stores and clocks, 
 
 bench: build ## measure; RESULTS.md in bench/ says how to read it
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+peers: build kafka ## measure other collectors on the same datagrams, half an hour; needs root
+	.ci/peers.sh
+	PATH="$$PWD/bin:$$PATH" $(HARNESS) peers --programs .cache/peers --outputs discard --seconds 0.25 --step 0.1 --start 8000 --format json >bench/results/peers.new
+	PATH="$$PWD/bin:$$PATH" $(HARNESS) peers --programs .cache/peers --kafka .cache/kafka/4.1.0/lib --outputs file,kafka --payloads sflow,ipfix,netflow9 --rounds 1 --seconds 0.25 --step 0.1 --start 8000 --format json >bench/results/peers-outputs.new
+	for name in peers peers-outputs; do mv bench/results/$$name.new bench/results/$$name.json || exit 1; done
+	$(PURE) test ./bench/harness -run TestResultsPage -update
 
 # RESULTS are the benches of which bench/RESULTS.md has tables, by the name of their file: the rest of the line is the command.
 define RESULTS

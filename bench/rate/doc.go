@@ -17,5 +17,5 @@
 //
 // UDP measures receivers that have a core together with the kernel's work of receiving. Frames reach the kernel by test runs of
 // an XDP program, which take so little time that the receiver is at its limit. The bare receivers (recvmmsg, TPACKET_V3, AF_XDP,
-// a mapped file) are the least that receives and counts on each path. They are held against checksums of what was sent.
+// a file) are the least that receives and counts on each path. They are held against checksums of what was sent.
 package rate

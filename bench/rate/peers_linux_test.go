@@ -28,7 +28,7 @@ func TestPeersArguments(t *testing.T) {
 	}
 }
 
-// A payload has a table, and ratios are those of one round.
+// Ratios are those of one round, to the first collector of the payload.
 func TestPeersShow(t *testing.T) {
 	o, err := parsePeers("a sflow 127.0.0.1:1 x", "b sflow 127.0.0.1:1 x", "a ipfix 127.0.0.1:1 x")
 	if err != nil {
@@ -37,7 +37,7 @@ func TestPeersShow(t *testing.T) {
 	r := PeersResult{settings: o}
 	for i := range 3 {
 		speed := float64(i + 1) // of the machine
-		for _, x := range []result{{Receiver: "a sflow", LossFree: trial{Sent: 1000 * speed, Received: 1000, CPU: 0.5}, Memory: 7e6}, {Receiver: "b sflow", LossFree: trial{Sent: 100 * speed}, Limited: true}, {Receiver: "a ipfix", LossFree: trial{Sent: 5}}} {
+		for _, x := range []result{{Receiver: " sflow a", Round: i + 1, LossFree: trial{Sent: 1000 * speed, Received: 1000, CPU: 0.5}, Memory: 7e6}, {Receiver: " sflow b", Round: i + 1, LossFree: trial{Sent: 100 * speed}, Limited: true}, {Receiver: " ipfix a", Round: i + 1, LossFree: trial{Sent: 5}}} {
 			x.Floods = []trial{{Sent: 4000, Received: 3000}}
 			r.rounds = append(r.rounds, x)
 		}
@@ -46,7 +46,7 @@ func TestPeersShow(t *testing.T) {
 	if err := r.Show(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"a             2000  receiver            1.0              500000           7                 4000         3000", "b              200    sender           10.0", "sflow\n", "ipfix\n"} {
+	for _, want := range []string{"sflow          a             2000  receiver            1.0              500000           7                 4000         3000", "sflow          b              200    sender           10.0", "ipfix          a                5"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing:\n%s", want, b.String())
 		}

@@ -96,4 +96,5 @@ func (f *flowLoad) samples(b []byte, exporter int, turn uint32) []byte {
 // payloads are what [UDP] sends, and where each has its number.
 var payloads = map[string]sequenceField{
 	"report": {0, 1<<22 - 1}, "netflow5": {16, 1<<32 - 1}, "netflow9": {12, 1<<32 - 1}, "ipfix": {8, 1<<32 - 1}, "sflow": {16, 1<<32 - 1},
+	"softflowd-netflow9": {12, 1<<32 - 1}, "softflowd-ipfix": {8, 1<<32 - 1},
 }

@@ -54,6 +54,9 @@ type UDP struct {
 	rounds, pairs         int
 	senderCPU, receiveCPU int
 	profile               string
+
+	log  *os.File              // where a command writes what it says, in its directory; nil: standard error
+	done func(t *target) error // called before a receiver is stopped; may be nil
 }
 
 // Flags declares the settings, with their defaults.
@@ -66,7 +69,7 @@ func (o *UDP) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.rates, "floods", "700000,0", "rates of the flood trials, datagrams a second; 0 is as fast as the sender can")
 	f.StringVar(&o.sender, "sender", "frames", "how to send: frames, as received by the interface (XDP test runs, Linux 5.18), or socket, which is at its limit sooner")
 	f.IntVar(&o.pairs, "pairs", 0, "compare receivers that set the pace instead, in so many rounds: ratios with an interval of 95 %")
-	f.StringVar(&o.payload, "payload", "report", "what to send: report (telemetry report 2.0 with INT-MD), netflow5 (one record), netflow9, ipfix (20 records) or sflow (four samples)")
+	f.StringVar(&o.payload, "payload", "report", "what to send: report (telemetry report 2.0 with INT-MD), netflow5 (one record), netflow9, ipfix (20 records), sflow (four samples), softflowd-netflow9 or softflowd-ipfix (messages of softflowd about a capture)")
 	f.IntVar(&o.traffic.Flows, "flows", o.traffic.Flows, "flows")
 	f.IntVar(&o.traffic.Hops, "hops", o.traffic.Hops, "hops of the INT stack, 0 for postcards")
 	f.IntVar(&o.traffic.Exporters, "exporters", o.traffic.Exporters, "exporters, each sending from a port of its own")
@@ -180,6 +183,10 @@ type result struct {
 	Limited  bool    `json:"sender_limited"`
 	Floods   []trial `json:"floods"`
 	Memory   float64 `json:"memory_bytes"` // resident, in the end
+
+	Dropped uint64 `json:"dropped,omitempty"` // of a peer: by the kernel, in all trials
+	Own     string `json:"own,omitempty"`     // its own count of them
+	Written uint64 `json:"written,omitempty"` // bytes of files, or messages in Kafka
 }
 
 // measure runs all rounds. On an error it returns the results so far.
@@ -237,7 +244,9 @@ func measureOne(ctx context.Context, o *UDP, name string) (r result, err error) 
 		}
 		r.Floods = append(r.Floods, f)
 	}
-	r.Memory, err = resident(t.cmd.Process.Pid)
+	if r.Memory, err = resident(t.cmd.Process.Pid); err == nil && o.done != nil {
+		err = o.done(t)
+	}
 	return r, err
 }
 
@@ -251,6 +260,10 @@ func newLoad(o *UDP) (traffic.Datagrams, error) {
 		return newFlowLoad(ipfix.V10, o.traffic.Exporters), nil
 	case "sflow":
 		return newFlowLoad(0, o.traffic.Exporters), nil
+	case "softflowd-netflow9":
+		return recordSoftflowd(ipfix.V9, o.traffic.Exporters)
+	case "softflowd-ipfix":
+		return recordSoftflowd(ipfix.V10, o.traffic.Exporters)
 	}
 	return traffic.New(o.traffic)
 }

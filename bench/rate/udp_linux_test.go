@@ -212,3 +212,19 @@ func TestServe(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Datagrams that programs received are those of the second line of UDP over IPv4.
+func TestParseDelivered(t *testing.T) {
+	n, err := parseDelivered([]byte("Ip: Forwarding\nIp: 1\nUdp: InDatagrams NoPorts\nUdp: 1234 5\nUdpLite: InDatagrams\nUdpLite: 7\n"))
+	if n != 1234 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	for _, wrong := range []string{"", "Udp: InDatagrams NoPorts\n", "Udp: x\n"} {
+		if n, err := parseDelivered([]byte(wrong)); err == nil {
+			t.Errorf("%q gives %d", wrong, n)
+		}
+	}
+	if _, err := readDelivered(); err != nil {
+		t.Error(err)
+	}
+}

@@ -2,6 +2,7 @@ package rate
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -62,6 +63,30 @@ func parseSockets(b []byte, port uint16) (c socketCounters, err error) {
 		c.drops += drops
 	}
 	return c, nil
+}
+
+// readDelivered returns the datagrams that programs of the network namespace of this thread received over IPv4.
+func readDelivered() (uint64, error) {
+	const name = "/proc/thread-self/net/snmp"
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return 0, err
+	}
+	n, err := parseDelivered(b)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	return n, nil
+}
+
+// parseDelivered reads the second line of two that begin with "Udp:", whose first number is InDatagrams.
+func parseDelivered(b []byte) (uint64, error) {
+	for line := range bytes.Lines(b) {
+		if f := strings.Fields(string(line)); len(f) > 1 && f[0] == "Udp:" && f[1] != "InDatagrams" {
+			return strconv.ParseUint(f[1], 10, 64)
+		}
+	}
+	return 0, errors.New("no datagrams of UDP are counted")
 }
 
 // readBacklogDrops returns the datagrams that a CPU's backlog queue had no room for, of all network namespaces.

@@ -37,7 +37,7 @@ func (t trial) limited() bool { return t.Asked > 0 && t.Sent < 0.97*t.Asked }
 // more in the end, and lowered by step until it passes twice. The result is the trial at that rate. Its Sent is 0 if
 // every rate lost.
 func search(start, step float64, try func(rate float64) (trial, error)) (best trial, err error) {
-	const lowest = 1000
+	const lowest = 100
 	good, bad := 0.0, 0.0
 	for rate := start; ; rate *= 2 {
 		t, err := try(rate)

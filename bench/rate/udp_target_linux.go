@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -39,6 +40,9 @@ func startTarget(o *UDP, name string, frames *frameSender) (*target, error) {
 		args := strings.Fields(o.command)
 		t.cmd = exec.Command(args[0], args[1:]...)
 		t.cmd.Stdout, t.cmd.Stderr = nil, os.Stderr
+		if o.log != nil {
+			t.cmd.Stdout, t.cmd.Stderr, t.cmd.Dir = o.log, o.log, filepath.Dir(o.log.Name())
+		}
 		t.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		if err := startOn(t.cmd, o.receiveCPU); err != nil {
 			return nil, err
@@ -117,7 +121,7 @@ func (t *target) stop() error {
 
 // counters is the state of a receiver at a moment.
 type counters struct {
-	received uint64
+	received uint64 // that it states itself, or, of a command, that the kernel gave it
 	socket   socketCounters
 	backlog  uint64
 	cpu      time.Duration
@@ -133,6 +137,11 @@ func (t *target) counters() (c counters, err error) {
 			return c, fmt.Errorf("the receiver ended: %w", err)
 		}
 		if c.received, err = strconv.ParseUint(strings.TrimSpace(line), 10, 64); err != nil {
+			return c, err
+		}
+	}
+	if t.ask == nil {
+		if c.received, err = readDelivered(); err != nil {
 			return c, err
 		}
 	}
@@ -179,10 +188,10 @@ func (t *target) try(ctx context.Context, load traffic.Datagrams, rate float64, 
 	seconds := sent.Elapsed.Seconds()
 	dropped := after.socket.drops - before.socket.drops + after.backlog - before.backlog
 	r := trial{Asked: rate, Sent: sent.Rate(), Lost: dropped, CPU: (end.cpu - before.cpu).Seconds() / seconds}
-	received := sent.Sent - min(dropped, sent.Sent)
+	// What a command received is the kernel's count of this network namespace. Drops of the CPU's backlog are of all of them.
+	received := min(after.received-before.received, sent.Sent)
+	r.Lost = sent.Sent - received
 	if t.ask != nil {
-		received = after.received - before.received
-		r.Lost = sent.Sent - received
 		if r.Lost != dropped && !t.ring {
 			fmt.Fprintf(os.Stderr, "at %.0f/s: %d sent, %d received, but the kernel counts %d dropped\n", rate, sent.Sent, received, dropped)
 		}

@@ -51,8 +51,8 @@ func commandLine(c *cobra.Command) string {
 		if f.Name == "format" || f.Name == "svg" {
 			return
 		}
-		if f.Name == "topologies" { // where they lie is of no use on another machine
-			words = append(words, "--topologies=DIR")
+		if f.Name == "topologies" || f.Name == "programs" || f.Name == "kafka" { // where they lie is of no use on another machine
+			words = append(words, "--"+f.Name+"=DIR")
 			return
 		}
 		values := []string{f.Value.String()}

@@ -83,7 +83,7 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"planner --format xml", "findings --format xml", "compare --format xml text text", "compare text", "compare text text", "compare nowhere nowhere",
 		"fleet x", "fleet --brokers nowhere", "fleet --format xml",
 		"udp x", "udp --receivers nonsense", "udp --command x --to nowhere", "udp --to nowhere", "udp --floods -1", "udp --payload x", "udp --sender x", "udp --pairs -1", "udp --pairs 2 --sender socket", "udp --format xml", "udp --cpuprofile x --rounds 0",
-		"peers", "peers x", "peers --format xml", "peers --floods -1", "peers --sender x a",
+		"peers x", "peers --format xml", "peers --floods -1", "peers --sender x a", "peers --outputs x", "peers --payloads x", "peers --programs nowhere", "peers --kafka nowhere",
 		"findings nonsense", "findings --hops 0", "findings --quiet -1", "findings --seeds 0",
 		"findings world x", "findings world --half both", "findings world --scenario nothing", "findings world --format xml", "findings world --seeds 0",
 	}
