@@ -75,33 +75,40 @@ func (h *HashKey) finish(hi, lo uint64) uint64 {
 // reports one. It takes two additions a word.
 func Sum(b []byte) uint32 {
 	const block = 32
-	le := binary.LittleEndian
 	size := uint64(len(b))
 	if len(b) < block {
 		var short [block]byte
 		copy(short[:], b)
 		b = short[:]
 	}
-	var a, c, sumA, sumC uint64 // of each sum, how often a word is in it depends on its place
-	last := b[len(b)-block:]    // may begin in the block before
-	for ; len(b) > block; b = b[block:] {
-		a += le.Uint64(b)
-		c += le.Uint64(b[8:])
-		sumA += a
-		sumC += c
-		a += le.Uint64(b[16:])
-		c += le.Uint64(b[24:])
-		sumA += a
-		sumC += c
-	}
-	a += le.Uint64(last)
-	c += le.Uint64(last[8:])
-	sumA += a
-	sumC += c
-	a += le.Uint64(last[16:])
-	c += le.Uint64(last[24:])
-	x := (a^size)*0x9e3779b97f4a7c15 + (sumA+a)*0xbf58476d1ce4e5b9
-	x = (x^x>>32)*0xd6e8feb86659fd93 + c*0x94d049bb133111eb + (sumC+c)*0xe7037ed1a0b428db
+	last := (*[block]byte)(b[len(b)-block:]) // may begin in the block before
+	s := sumBlocks(b[:(len(b)-1)/block*block])
+	s.add(last)
+	x := (s.a^size)*0x9e3779b97f4a7c15 + s.sumA*0xbf58476d1ce4e5b9
+	x = (x^x>>32)*0xd6e8feb86659fd93 + s.c*0x94d049bb133111eb + s.sumC*0xe7037ed1a0b428db
 	x ^= x >> 32
 	return uint32(x * 0x9e3779b97f4a7c15 >> 32)
+}
+
+// sums are of words at even and at odd places. Of each, how often a word is in the second sum depends on its place.
+type sums struct{ a, c, sumA, sumC uint64 }
+
+func (s *sums) add(block *[32]byte) {
+	le := binary.LittleEndian
+	s.a += le.Uint64(block[:])
+	s.c += le.Uint64(block[8:])
+	s.sumA += s.a
+	s.sumC += s.c
+	s.a += le.Uint64(block[16:])
+	s.c += le.Uint64(block[24:])
+	s.sumA += s.a
+	s.sumC += s.c
+}
+
+// sumBlocksGo adds blocks of 32 bytes.
+func sumBlocksGo(b []byte) (s sums) {
+	for ; len(b) >= 32; b = b[32:] {
+		s.add((*[32]byte)(b))
+	}
+	return s
 }

@@ -2,6 +2,8 @@ package sketches
 
 import (
 	"math/rand/v2"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/hopscope/hopscope/internal/testkit"
@@ -268,4 +270,55 @@ func pointers[T any](list []T) []*T {
 		p[i] = &list[i]
 	}
 	return p
+}
+
+func TestPlainBytes(t *testing.T) {
+	type blank struct {
+		a [3]uint16
+		_ uint16
+	}
+	type padded struct {
+		a uint64
+		b uint8
+	}
+	for _, x := range []struct {
+		of   reflect.Type
+		want uintptr
+	}{
+		{reflect.TypeFor[uint64](), 8},
+		{reflect.TypeFor[blank](), 8},
+		{reflect.TypeFor[[5]blank](), 40},
+		{reflect.TypeFor[padded](), 0},
+		{reflect.TypeFor[[5]float64](), 0}, // 0 is equal to -0
+		{reflect.TypeFor[string](), 0},
+		{reflect.TypeFor[[5]*int](), 0},
+	} {
+		if got := plainBytes(x.of); got != x.want {
+			t.Errorf("%v: %d, want %d", x.of, got, x.want)
+		}
+	}
+}
+
+// Keys of five words are found by all their bytes.
+func TestFlowTableFive(t *testing.T) {
+	table, err := NewFlowTable[[5]uint64, int](FlowTableConfig{MemoryBytes: 1 << 16}, nil)
+	if err != nil || !table.five {
+		t.Fatal(err, table)
+	}
+	const hash = 1 << 40 // of all
+	var slots []uint32
+	for i := range 41 {
+		var key [5]uint64
+		if i > 0 {
+			key[(i-1)/8] = 1 << (8 * ((i - 1) % 8))
+		}
+		slot, isNew := table.Find(hash, &key, 1)
+		if !isNew || slices.Contains(slots, slot) {
+			t.Fatalf("key %d is that of slot %d", i, slot)
+		}
+		slots = append(slots, slot)
+		if again := table.Get(hash, &key); again != slot {
+			t.Errorf("key %d: slot %d, want %d", i, again, slot)
+		}
+	}
 }
