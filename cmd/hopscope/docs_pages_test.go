@@ -25,7 +25,6 @@ One YAML file for `+"`hopscope collect --config FILE`"+`. Unknown keys are refus
 `+"`hopscope config check FILE`"+` names all its problems at once. `+settingsLists+`
 
 Durations are written as `+"`10s`"+` or `+"`1m30s`"+`. Secrets are in files named by keys with the suffix `+"`_file`"+`; white space around a secret is ignored.
-[Queue](#queue), [Spool](#spool) and [TLS](#tls) describe keys that several stores and receivers have.
 
 `)
 	cfg := defaultConfig()
