@@ -56,7 +56,7 @@ func (o *agentFlags) add(c *cobra.Command) {
 	f.StringVar(&o.dialect, "dialect", string(probe.INT21), "what switches add: int-2.1 or fant")
 	f.StringArrayVar(&o.stamp, "stamp", nil, "reflector of STAMP to measure to, as HOST or HOST:PORT (repeatable)")
 	f.StringArrayVar(&o.reflect, "reflect", nil, "address to answer STAMP at, as ADDRESS:PORT; a port alone is on loopback (repeatable)")
-	f.BoolVar(&o.check, "check", false, "check settings and plan, say what the agent would do, and end")
+	f.BoolVar(&o.check, "check", false, "check settings and plan, show what the agent would do, and end")
 }
 
 // apply writes the flags that are given into the settings.

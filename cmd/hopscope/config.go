@@ -40,7 +40,7 @@ the defaults, with FILE over them, each key under its meaning and range.`,
 		Short: "Name every problem of a settings file, with line, path and range",
 		Long: `Name every problem of a settings file: values outside of their ranges, keys that do
 not exist, files that are named and cannot be read, and what does not go together.
-It says how much memory a collector with these settings takes at most, and warns
+It prints how much memory a collector with these settings takes at most, and warns
 if this machine has less. Nothing is opened and nothing is written. Exit status 64 with problems, 0 with
 warnings alone.`,
 		Args: exactArgs(1),

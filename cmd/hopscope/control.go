@@ -43,7 +43,7 @@ SIGTERM ends it; agents and switches keep what they have. docs/loop.md has more.
 		Annotations: map[string]string{"hangup": "reload"},
 	}
 	c.Flags().StringVar(&o.config, "config", "", "settings file (see \"hopscope control config\")")
-	c.Flags().BoolVar(&o.check, "check", false, "check settings, topology and plans, say what there is to steer, and end")
+	c.Flags().BoolVar(&o.check, "check", false, "check settings, topology and plans, show what there is to steer, and end")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if o.config == "" {
 			return usagef("--config is missing: \"hopscope control config\" writes a file to begin with")

@@ -71,7 +71,7 @@ error says so before its last line. What is printed is what the profile says.`,
 	f.UintSliceVar(&o.ports, "report-port", nil, "UDP port of reports instead of the profile's (repeatable)")
 	f.StringVar(&o.nodes, "nodes", "", "node ids that a PINT digest can stand for, as 0-127,4096")
 	f.StringVar(&o.topology, "topology", "", "network whose nodes a PINT digest can stand for: a file or a generator, as for plan")
-	f.StringVar(&o.names, "names", "", "inventory that says what nodes are called, for --format table (docs/inventory.md)")
+	f.StringVar(&o.names, "names", "", "inventory with the names of nodes, for --format table (docs/inventory.md)")
 	f.BoolVar(&o.all, "all", false, "print frames without telemetry too, with their layers and the byte where reading stopped, and count them")
 	f.StringVar(&o.format, "format", "json", "table or json")
 	c.RunE = func(c *cobra.Command, args []string) error {

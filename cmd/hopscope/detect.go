@@ -36,10 +36,10 @@ and of a share of lost packets there is one value a window, p50; the others are 
 and count is any number from 1 on. Each hop is compared with its own past only: a hop is
 judged after 60 windows, knows what comes back every hour after three hours, and what
 comes back every day after three days. A window of few values shows less, and changes are
-seen once several of them agree. How many windows were not judged, and why, stands behind
+seen once several of them agree. How many windows were not judged, and why, is behind
 the findings.
 
-Values are latencies, unless --kind says what else they are, or many windows of a file have
+Values are latencies, unless --kind names what else they are, or many windows of a file have
 mostly zeros, as queues do and latencies do not. A queue that gets shorter is no finding.
 
 A finding begins in the window "start" and has ended before the window "end", which is
@@ -58,7 +58,7 @@ hops of the table together, which is read twice then.`,
 	}
 	f := c.Flags()
 	f.StringVar(&kind, "kind", "auto", "what the values are: latency in ns, queue in bytes, utilisation or loss as shares of 1; auto is one of the first two")
-	f.DurationVar(&window, "window", 10*time.Second, "length of a window, which says how many make an hour and a day")
+	f.DurationVar(&window, "window", 10*time.Second, "length of a window, which sets how many make an hour and a day")
 	f.Float64Var(&floor, "floor", 0, "added to every value before values are compared by their ratio (default 1000 ns, 10000 bytes, 0.1 and 0.001, by kind)")
 	f.Float64Var(&falseADay, "false-a-day", 0, "false findings that are accepted in a day, in all hops of the table (default: one in a million windows)")
 	f.StringVar(&format, "format", "table", "table, json or csv")

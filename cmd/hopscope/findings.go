@@ -58,7 +58,7 @@ muted.`,
 	a.Flags(c)
 	c.Flags().BoolVar(&ended, "ended", false, "print those that have ended, too (json always has both)")
 	c.Flags().BoolVar(&all, "all", false, "print all that a cause explains, and those that have ended")
-	c.Flags().StringVar(&file, "file", "", "file of acknowledgements and mutes, to say what is in it")
+	c.Flags().StringVar(&file, "file", "", "file of acknowledgements and mutes, to show what is in it")
 	c.Flags().StringVar(&failOn, "fail-on", "", "exit with 1 while a finding is open that is as severe: info, warning or critical")
 	c.Flags().StringVar(&explain, "explain", "", "explain the finding with this ID, or the name of its alert")
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -120,14 +120,14 @@ func topicsCreateCommand() *cobra.Command {
 	var retention time.Duration
 	c := &cobra.Command{
 		Use:   "create",
-		Short: "Make the topics that are not there, and say what the members have in common",
+		Short: "Make the topics that are not there, and write what the members have in common",
 		Long: `Make the topics of the fleet that are not there, with the partitions, the retention
 and the largest record that the settings ask for, and write to the roster what all
 members have in common: the name of the fleet, slices, the length of windows, a mark of
 the seed (never the seed itself), and the versions of what is sent. A collector that
 differs refuses to start.
 
-Topics that are there are left as they are; "hopscope kafka topics check" says what is
+Topics that are there are left as they are; "hopscope kafka topics check" shows what is
 wrong with them. It may run again at any time. It needs the ACLs Create on the topics,
 and Read and Write on the roster. Exit status 64 where the fleet has other parameters.`,
 		Example: `  hopscope kafka topics create --config hopscope.yaml

@@ -45,7 +45,7 @@ func profilesCommand() *cobra.Command {
 		Short: "List the dialects, or describe one in full",
 		Long: `List the dialects that "--profile" and the settings exporters.profile and
 exporters.profiles take: what each reads, the UDP ports of its reports, the marks of
-packets of the network, and the units of its numbers. With NAME, say everything about
+packets of the network, and the units of its numbers. With NAME, print everything about
 one. With --config, those that the settings define (exporters.dialects) follow the
 built-in ones.`,
 		Example: `  hopscope config profiles

@@ -24,7 +24,7 @@ func selftestCommand() *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use:   "selftest",
-		Short: "Send a load to itself and say what this machine keeps up with",
+		Short: "Send a load to itself and report what this machine keeps up with",
 		Long: `Start a collector on a free loopback port, send it reports (telemetry report 2.0 with
 an INT-MD 2.1 stack) at a rate, and compare what was sent with what the collector
 counted, by stage of the loss ledger.

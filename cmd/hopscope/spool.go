@@ -148,7 +148,7 @@ func spoolShowCommand() *cobra.Command {
 	var at spoolPlace
 	c := &cobra.Command{
 		Use:     "show ENTRY...",
-		Short:   "Show refused points, with what the store said about them",
+		Short:   "Show refused points, with the reasons of the store",
 		Example: `  hopscope spool show --config hopscope.yaml 00000001789012345678-000000.refused`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -21,7 +21,7 @@ func TokenCommand() *cobra.Command {
 operator also mutes, acknowledges, comments and commands the control of probes, admin
 also makes tokens. The page needs web.access.dir, where it keeps their hashes, and a
 token of an admin: that of web.token_file is one. Each change is in the page's log of
-changes. docs/access.md says more.`,
+changes. docs/access.md has more.`,
 		Example: `  hopscope token create --name grafana --role viewer --token-file /etc/hopscope/token
   hopscope token list --token-file /etc/hopscope/token
   hopscope token revoke grafana --token-file /etc/hopscope/token`,

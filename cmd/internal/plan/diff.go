@@ -37,7 +37,7 @@ capacities of flows, links, switches and servers are never exceeded on the way, 
 --topology what agents can send; a probe that the topology does not let pass any more
 covers nothing.
 
-Where there is no such order, the error says which steps wait for each other.`,
+Where there is no such order, the error names the steps that wait for each other.`,
 		Example: `  hopscope plan cover --topology lab.yaml --max-hops 4 --skip leaf-1--spine-2 --format json >new.json
   hopscope plan diff plan.json new.json
   hopscope plan diff plan.json new.json --topology lab.yaml --format json`,

@@ -51,7 +51,7 @@ a second that showed it; --items, --packet-bytes and --mtu say what it cannot kn
 
 Methods: heuristic (as published), search (improved until --time-limit, or until the
 lower bound is met), exact (also decides by trying everything), auto (exact where the
-problem is small). Every plan says how far from the best it can be at most.`,
+problem is small). Every plan states how far from the best it can be at most.`,
 		Example: `  hopscope plan orchestrate --instance flows.json --format json
   hopscope plan orchestrate --topology fat-tree:4 --objective balance
   hopscope plan orchestrate --topology Abilene.graph --demands Abilene.demands.gz --svg plan.svg

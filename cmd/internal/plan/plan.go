@@ -28,7 +28,7 @@ func Command() *cobra.Command {
 		Use:   "plan",
 		Short: "Plan probes, their loads, their detail and their delivery",
 		Long: `Turn a topology, or an instance in JSON, into a plan on standard output. Every
-plan is checked by code that knows nothing of how it was made, and says how far it
+plan is checked by code that knows nothing of how it was made, and states how far it
 can be from the best there is.`,
 		Args: cli.NoCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },

@@ -78,7 +78,7 @@ takes them for its switches (both with hash: crc).`,
 	f.StringVar(&o.routing, "routing", "any", "what the collector knows of paths over the topology, as in its settings: any, distance, ecmp or weights")
 	f.BoolVar(&o.partial, "partial", false, "leave out queries that no packet has room for, and lower frequencies that cannot be held")
 	o.measured.flags(c, "how long paths are and how many nodes they pass, for queries that do not say so")
-	o.addReplan(c, "which the network has now, to say what is different", "queries", -1)
+	o.addReplan(c, "which the network has now, to show what is different", "queries", -1)
 	f.Lookup("format").Usage = "table, json, p4 or entries"
 	o.extra = []string{"p4", "entries"}
 	c.RunE = func(c *cobra.Command, args []string) error { return o.run(c, args[0]) }

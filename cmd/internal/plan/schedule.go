@@ -45,7 +45,7 @@ problem ({"period_ms","slot_ms","header_bytes","bytes_per_hop","classes":[{"name
 and * for any text, or to those with an end in a tier (@edge, @aggregation, @core).
 A link of several classes belongs to the first.
 
-A link that cannot be seen in time is an error that says why; --partial leaves such
+A link that cannot be seen in time is an error with the reason; --partial leaves such
 links out, as little weight as can be, and lists them.`,
 		Example: `  hopscope plan cover --topology lab.yaml --max-hops 3 --format json >plan.json
   hopscope plan schedule --topology lab.yaml --probes plan.json --period 1s --svg schedule.svg
