@@ -43,8 +43,8 @@ type Sizing struct {
 // Processor times in units of [traffic.Unit], and resident bytes. They were fitted to runs of "hopscope-bench sizing",
 // which compares their sums with a running collector; bench/RESULTS.md states how far they are off.
 const (
-	unitsWake   = 8.5  // a worker that wakes, takes a batch and hands it to shards
-	unitsWait   = 17   // more, if it found none after its pause, and waited for the next datagram
+	unitsWake   = 7.6  // a worker that wakes, takes a batch and hands it to shards
+	unitsWait   = 12   // more, if it found none after its pause, and waited for the next datagram
 	wakeTime    = 60e3 // nanoseconds between the end of a pause and the next one
 	unitsReport = .17  // a report beside its hops: kernel, decoder, exporter, flow
 	unitsHop    = .02  // a hop of a report
