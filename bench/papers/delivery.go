@@ -65,6 +65,7 @@ func runDelivery(ctx context.Context, w io.Writer, o Options) error {
 	}{
 		{"RFT §V: points to servers, over 67 networks", deliveryTable},
 		{fmt.Sprintf("Delivery by the constraints as the text prints them: mean of %d draws of 67 networks", textDraws), deliveryText},
+		{"Plans carried out by emulated switches: rates by path against the plan, 67 networks", deliveredTable},
 		{"RFT §V, figure 2: more and more pairs that must be reliable, 10 instances a network", deliveryPairs},
 		{"RFT §III-C: sizes, random networks", deliverySizes},
 		{"Delivery over a dense network, the size of theorem 6", deliveryDense},

@@ -1,12 +1,15 @@
 package papers
 
 import (
+	"math"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/hopscope/hopscope/internal/testkit"
+	"github.com/hopscope/hopscope/planner/delivery"
+	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
 // TestRunDelivery prints the table; HOPSCOPE_TOPOLOGIES names the directory with the networks.
@@ -24,5 +27,23 @@ func TestRunDelivery(t *testing.T) {
 	}
 	if dir == "" && !strings.Contains(out.String(), "left out") {
 		t.Error("nothing says that the networks are missing")
+	}
+}
+
+// TestDeliveredAsPlanned carries out a plan by emulated switches: over each path arrives its rate, also at twice of what is
+// planned, and no report elsewhere.
+func TestDeliveredAsPlanned(t *testing.T) {
+	g, err := load.Topology("random:30,60,3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := [2]delivered{{least: math.Inf(1)}, {least: math.Inf(1)}}
+	if err := deliverOver(delivery.Generate(g, 1), Options{Seed: 1}, &sums); err != nil {
+		t.Fatal(err)
+	}
+	for k, x := range sums {
+		if x.networks != 1 || x.judged == 0 || x.least < 0.95 || x.most > 1.05 || x.elsewhere != 0 || (x.refused > 0) != (k == 1) {
+			t.Errorf("at %d times the rate: %+v", k+1, x)
+		}
 	}
 }
