@@ -16,10 +16,9 @@ import (
 // below. The second step is: if hop i replaces by g(packet, i), the digest becomes h(s, packet). The counter becomes
 // 0, also if hop i has just counted. The algorithm as it is printed replaces only while the counter is 0 (line 7: "if
 // c > 0 then the digest is no longer changed"). It has twice the false alarms for T = 1, and finds a loop sooner:
-// [Loops.PrintedFalseAlarm] and the figure "loops" of hopscope-bench pint have both. The paper leaves open what the
-// first hop does, and what happens to a packet that was reported. Here the first hop does not compare: nothing is in
-// the packet yet, and zeros would be the hash of some switch. A reported packet goes on as if the counter could not
-// count further.
+// [Loops.PrintedFalseAlarm] and the figure "loops" of hopscope-bench pint have both. As printed, the first hop compares,
+// too, with a digest that no switch wrote. Here it does not, since zeros would be the hash of some switch. Where the
+// algorithm returns LOOP in place of a digest, a reported packet goes on as if the counter could not count further.
 type Loops struct {
 	Hash Hash
 	Seed uint32

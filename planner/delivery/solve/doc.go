@@ -3,9 +3,9 @@
 // the free capacities, and reliably, by as few servers as possible. Where this is impossible, links of points are
 // added. Their number is minimal, and among such plans the number of servers.
 //
-// The paper leaves parts of its model open and contradicts itself in others. Here all points share the capacity of links,
-// switches and servers. A point is served with its whole rate or not at all. Only switches forward, unless the problem
-// allows more. A path is usable if it works with a probability of at least one less the tolerated loss.
+// A point is served with its whole rate (constraints 2 and 3 of the paper) or not at all. All points share the capacity of
+// links, switches and servers. Only switches forward, unless the problem allows more. A path is usable if it works with
+// a probability of at least one less the tolerated loss. Constraint 7 is of all paths of a point together (--loss-test exact).
 // [delivery.Rules] offers other readings. A plan that reserves no more than the rate never meets the Chernoff bound of
 // the paper. That bound needs Rules.Reserve and serves mostly for comparison.
 //
