@@ -11,13 +11,14 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/hopscope/hopscope/docs"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink/web/ask"
 	"github.com/hopscope/hopscope/sink/web/atlas"
 )
 
-// TestPageAxe holds that axe-core finds no violation on the page, the login and the documentation, in both themes and three sizes.
+// TestPageAxe holds that axe-core finds no violation on the page, the login and each page of the documentation, in both themes and three sizes.
 func TestPageAxe(t *testing.T) {
 	const axe = "ui/node_modules/axe-core/axe.min.js"
 	script, err := os.ReadFile(axe)
@@ -31,7 +32,13 @@ func TestPageAxe(t *testing.T) {
 	deps.Paths = func(n int) Paths { return scenePaths(n) }
 	deps.Map = func() *atlas.Map { return pastMap }
 	deps.Names = func() *names.Names { return names.New([]names.Node{{ID: 4, Name: "leaf-4"}}, nil, nil) }
-	full := serve(t, DefaultConfig(), deps)
+	board := filepath.Join(t.TempDir(), "night.yaml")
+	if err := os.WriteFile(board, []byte(sceneDashboard), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	withBoard := DefaultConfig()
+	withBoard.Dashboards = []string{board}
+	full := serve(t, withBoard, deps)
 	s := newScene(7, 20, 4)
 	s.fill(full, sceneWindows, now)
 	emit(full, s.findings(now))
@@ -48,25 +55,32 @@ func TestPageAxe(t *testing.T) {
 	}
 	locked := serve(t, cfg, sceneDeps(now))
 	parent := startBrowser(t)
-	for _, page := range []struct {
+	type page struct {
 		name  string
 		srv   *Server
 		path  string
 		ready string
-	}{
+	}
+	pages := []page{
 		{"all", full, "", loaded + ` && document.querySelectorAll(".systems-data tbody tr").length === 5`},
-		{"past", full, "?last=1d", `document.querySelector("#range-note").textContent.includes("in steps of 10")`},
+		{"dashboard", full, "#dashboard=night", `document.querySelectorAll(".panel .u-over").length > 1`},
+		{"past", full, "?last=1d&compare=1", `document.querySelector("#range-note").textContent.includes("in steps of 10")`},
 		{"empty", empty, "", `!document.querySelector("#empty").hidden`},
 		{"login", locked, "login", `document.querySelector("#token")`},
 		{"wrong token", locked, "login?token=wrong", `document.querySelector("#token") && document.body.innerText.includes("That is not the token")`},
 		{"docs", full, "docs/", `document.querySelector("h1")`},
-		{"findings", full, "docs/findings", `document.querySelector("h1")`},
-		{"reliability", full, "docs/reliability", `document.querySelector("h1")`},
 		{"search", full, "docs/search?q=queue", `document.querySelector(".hits li")`},
-	} {
+	}
+	for _, g := range docs.Pages {
+		for _, name := range g.Pages {
+			pages = append(pages, page{name, full, "docs/" + name, `document.querySelector("h1")`})
+		}
+	}
+	for _, page := range pages {
 		b := openTab(t, parent, page.srv)
 		b.do(t, chromedp.Navigate(page.srv.URL()+page.path))
 		b.wait(t, page.ready)
+		eval[bool](t, b, `(document.querySelectorAll("#map-matrix, #map-list").forEach((d) => { d.open = true; }), true)`)
 		eval[bool](t, b, string(script)+"\ntrue")
 		for _, theme := range []string{"dark", "light"} {
 			b.scheme(t, theme)

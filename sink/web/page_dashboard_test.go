@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink/web/atlas"
@@ -61,6 +63,34 @@ func TestDashboards(t *testing.T) {
 	if got = askFor[atlas.DashboardList](t, srv, "/api/dashboards", http.StatusOK).Dashboards; !strings.Contains(got[0].Problem, "night.yaml: line 1: has no panels: list links, paths or flows") {
 		t.Errorf("%+v", got)
 	}
+}
+
+// testPageMatrix goes through the picture of switches by switches with the keyboard, and opens a link from it.
+func testPageMatrix(t *testing.T, parent context.Context) {
+	now := time.Now().Truncate(time.Second)
+	srv := serve(t, DefaultConfig(), sceneDeps(now))
+	newScene(7, 20, 4).fill(srv, sceneWindows, now)
+	b := openTab(t, parent, srv)
+	b.do(t, chromedp.Navigate(srv.URL()))
+	b.wait(t, loaded)
+	eval[bool](t, b, `(document.querySelector("#map-matrix").open = true, document.querySelector("#map-matrix").scrollIntoView(), true)`)
+	b.wait(t, `/^Latency p99: 20 × 20 switches, \d+ of \d+ links with values; the row sends/.test(document.querySelector(".matrix-note").textContent)`)
+	eval[bool](t, b, `(document.querySelector(".matrix-scroller").focus({ preventScroll: true }), true)`)
+	b.wait(t, `/^\d+ → \d+, Latency p99 /.test(document.querySelector("#announce-cell").textContent)`) // the worst link first
+	first := b.text(t, "#announce-cell")
+	b.picture(t, "matrix")
+	b.press(t, kb.ArrowLeft, kb.ArrowUp, kb.ArrowRight)
+	b.wait(t, `document.querySelector("#announce-cell").textContent !== `+strconv.Quote(first))
+	b.press(t, kb.Enter)
+	b.wait(t, `location.hash.startsWith("#map=link/") && !document.querySelector("#map-panel").hidden`)
+	eval[bool](t, b, `(URL.createObjectURL = (x) => { window.saved = x.type + " " + (x.size > 500); return "about:blank"; }, HTMLAnchorElement.prototype.click = function () { window.savedAs = this.download; }, document.querySelector(".matrix-head button").click(), true)`)
+	b.wait(t, `window.savedAs === "latency-p99.png" && window.saved === "image/png true"`)
+	b.size(t, 390, 844)
+	b.settle(t, 300*time.Millisecond)
+	if eval[bool](t, b, `document.documentElement.scrollWidth > innerWidth`) {
+		t.Error("the page is wider than a phone")
+	}
+	b.check(t)
 }
 
 // testPageDashboard opens a dashboard of the settings, changes it, saves it as a file, and opens that.

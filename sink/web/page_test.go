@@ -61,6 +61,7 @@ func TestPage(t *testing.T) {
 		{"large map", testPageMapLarge},
 		{"past", testPagePast},
 		{"dashboard", testPageDashboard},
+		{"matrix", testPageMatrix},
 		{"no history", testPageNoHistory},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, parent) })

@@ -3,7 +3,7 @@
 import { NotFound, Refused, ask, order, type Finding, type FlowSeries, type HopSeries, type Maybe } from "./api";
 import { Chart, type ChartData, type Line } from "./chart";
 import { byId, el, setAttribute, setHidden, setText } from "./dom";
-import { bytes, hopName, nanoseconds, nodeName, none, percent, plural, short } from "./format";
+import { bytes, hopName, nanoseconds, nodeName, none, percent, plural, short, span } from "./format";
 import { saveAs } from "./map_matrix";
 import { Marks } from "./marks";
 
@@ -21,6 +21,7 @@ export interface DashboardEvents {
 
 const kept = "hopscope-dashboard"; // of the browser's storage: the dashboard that was put together here
 const mostPanels = 32;
+const recent = 12; // windows over which the server counts the reports of a flow
 const lineColors = ["--line-1", "--line-2", "--line-3", "--line-4", "--line-5", "--line-6"];
 
 // A quantity that a chart shows: its unit, the series of a hop and of a flow's position.
@@ -300,9 +301,10 @@ class PanelView {
 
   private setFlow(s: FlowSeries): void {
     const series = quantities[this.p.show]?.flow ?? "latency_p99_ns";
+    const step = (s.windows.at(-1) ?? 0) - (s.windows.at(-2) ?? s.windows.at(-1) ?? 0);
     const slowest = s.flow.path.reduce((a, b) => ((b.latency_p99_ns ?? -1) > (a.latency_p99_ns ?? -1) ? b : a), s.flow.path[0] ?? { node: "", latency_p99_ns: null });
     this.set([
-      ["Reports in the last minute", short(s.flow.packets)],
+      [`Reports in ${span(recent * step)}`, short(s.flow.packets)],
       ["Slowest node, p99", slowest.latency_p99_ns === null ? none : `${nanoseconds(slowest.latency_p99_ns)}`, `node ${nodeName(slowest.node)}`],
       ["Path changes", short(s.flow.changes)],
     ]);

@@ -31,7 +31,7 @@ export class MapCanvas {
   private stale = false; // the lower canvas
   private unsorted = false;
   private readonly base = el("canvas", { class: "map-canvas" });
-  private readonly top = el("canvas", { class: "map-canvas map-top", tabindex: "0", role: "img" });
+  private readonly top = el("canvas", { class: "map-canvas map-top", tabindex: "0", role: "img", "aria-label": "Map of the network" });
   private readonly pointers = new Map<number, [number, number]>();
   private moved = 0;
   private draws = 0;

@@ -97,7 +97,7 @@ export class MapMatrix {
     const names = order.nodes.map((x) => m.label(m.index.get(String(x.id)) ?? 0));
     this.cell = Math.max(2, Math.min(largest, Math.floor(Math.min(side, width - 110) / n)));
     if (this.cell >= labelled) this.cell = Math.max(labelled, this.cell);
-    this.gutter = this.cell >= labelled ? 104 : 0;
+    this.gutter = this.cell >= labelled ? Math.min(104, 14 + 7 * Math.max(...names.map((x) => x.length))) : 0;
     const px = this.gutter + n * this.cell + 1;
     this.canvas.style.width = this.canvas.style.height = `${px}px`;
     const c = fitCanvas(this.canvas, px, px);
