@@ -93,6 +93,33 @@ func testPageMatrix(t *testing.T, parent context.Context) {
 	b.check(t)
 }
 
+// testPageLoading holds that the page claims nothing before it knows the network.
+func testPageLoading(t *testing.T, parent context.Context) {
+	now := time.Now().Truncate(time.Second)
+	deps := sceneDeps(now)
+	held := make(chan struct{})
+	status := deps.Status
+	deps.Status = func() Status {
+		<-held
+		return status()
+	}
+	srv := serve(t, DefaultConfig(), deps)
+	newScene(7, 20, 4).fill(srv, sceneWindows, now)
+	b := openTab(t, parent, srv)
+	b.do(t, chromedp.Navigate(srv.URL()))
+	b.settle(t, 300*time.Millisecond)
+	if got := b.text(t, "#findings-list"); got != "Loading the findings." {
+		t.Errorf("before anything is known, the findings are %q", got)
+	}
+	if got := b.text(t, "#verdict-title"); got != "Loading" {
+		t.Errorf("before anything is known, the verdict is %q", got)
+	}
+	close(held)
+	b.wait(t, loaded)
+	b.wait(t, `document.querySelector("#findings-list").innerText.startsWith("Nothing stands out.")`)
+	b.check(t)
+}
+
 // testPageDashboard opens a dashboard of the settings, changes it, saves it as a file, and opens that.
 func testPageDashboard(t *testing.T, parent context.Context) {
 	now := time.Now().Truncate(time.Second)

@@ -62,6 +62,7 @@ func TestPage(t *testing.T) {
 		{"past", testPagePast},
 		{"dashboard", testPageDashboard},
 		{"matrix", testPageMatrix},
+		{"loading", testPageLoading},
 		{"no history", testPageNoHistory},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, parent) })

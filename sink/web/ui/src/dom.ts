@@ -151,6 +151,8 @@ export class Pager {
   constructor(parent: HTMLElement, readonly limit: number, what: string, private readonly changed: () => void) {
     this.back = el("button", { type: "button", class: "button small", "aria-label": `‹ Back, in ${what}`, click: () => this.go(-1) }, "‹ Back");
     this.next = el("button", { type: "button", class: "button small", "aria-label": `More ›, of ${what}`, click: () => this.go(1) }, "More ›");
+    setHidden(this.back, true);
+    setHidden(this.next, true);
     parent.append(this.text, this.back, this.next);
   }
 

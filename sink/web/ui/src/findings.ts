@@ -32,13 +32,17 @@ export class FindingsView {
   private readonly sort = new Sort("findings", orders, () => this.draw());
   private readonly quiet = el("div", { class: "quiet-note" }, icon("ok"), el("p", {}, el("strong", {}, "Nothing stands out."), el("br"),
     "A finding appears here when a hop leaves its own usual range, a flow changes its path, packets are dropped, or an exporter goes missing."));
+  private readonly loading = el("p", { class: "placeholder" }, "Loading the findings.");
+  private loaded = false; // before, it is not known whether something stands out
   private readonly openRows: Keyed<Finding, HTMLLIElement>;
   private readonly endedRows: Keyed<Finding, HTMLLIElement>;
 
   // announce is for screen readers; show takes the reader to the place; skew is the server's clock minus ours.
   constructor(private readonly announce: (text: string) => void, private readonly show: (f: Finding) => void, private readonly skew: () => number) {
     byId("findings-sort").append(this.sort.bar("Sort findings by"));
-    this.list.append(this.quiet, this.openList, this.endedTitle, this.endedList);
+    setHidden(this.quiet, true);
+    setHidden(this.endedTitle, true);
+    this.list.append(this.loading, this.quiet, this.openList, this.endedTitle, this.endedList);
     const make = (f: Finding): HTMLLIElement => this.make(f.id);
     const update = (e: HTMLLIElement, f: Finding): void => this.update(e, f);
     this.openRows = new Keyed(this.openList, (f) => f.id, make, update);
@@ -86,6 +90,8 @@ export class FindingsView {
   reload(list: FindingList): void {
     this.all.clear();
     for (const f of [...list.open, ...list.ended]) this.all.set(f.id, f);
+    this.loaded = true;
+    setHidden(this.loading, true);
     this.draw();
   }
 
@@ -117,6 +123,7 @@ export class FindingsView {
   }
 
   private draw(): void {
+    if (!this.loaded) return;
     this.evidence.clear();
     for (const f of this.all.values()) {
       const lead = this.lead(f);
