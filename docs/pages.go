@@ -22,7 +22,7 @@ var Pages = []Group{
 		"plan-cover", "plan-attention", "plan-orchestrate", "plan-delivery", "plan-queries", "plan-schedule", "examples/README", "glossary",
 	}},
 	{"Explanation", "How it works, why, and what was measured.", []string{
-		"architecture", "reliability", "threat-model", "pint", "papers", "peers",
+		"architecture", "reliability", "performance", "threat-model", "pint", "papers", "peers",
 	}},
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -36,6 +37,8 @@ type SoakResult struct {
 	Memory         []float64          // resident, MB, of ten parts of the run: medians
 	Early, Late    float64            // of a fifth of the run after Settle, and of its last fifth: medians
 	Cores          float64            // processor time a second
+	Missed         float64            // reports that exporters' numbers show as lost
+	Backlog        uint64             // datagrams of all programs that the kernel dropped before any socket
 }
 
 // Lost is the number of reports that were sent and are not stored in every sink.
@@ -62,6 +65,8 @@ func (r *SoakResult) Print(w io.Writer) error {
 	for _, at := range sortedKeys(r.Dropped) {
 		fmt.Fprintf(t, "dropped, %s\t%.0f\t\n", at, r.Dropped[at])
 	}
+	fmt.Fprintf(t, "lost by the numbers of exporters\t%.0f\t\n", r.Missed)
+	fmt.Fprintf(t, "dropped before any socket, of all programs\t%d\t\n", r.Backlog)
 	fmt.Fprintf(t, "processor time, cores\t%.2f\t\n", r.Cores)
 	for i, m := range r.Memory {
 		fmt.Fprintf(t, "memory, part %d of %d, MB\t%.0f\t\n", i+1, len(r.Memory), m)
@@ -205,6 +210,7 @@ func (o *Soak) run(ctx context.Context, r *SoakResult, progress func(string), to
 	}
 	var samples []sample
 	var failed error
+	backlog := backlogDrops()
 	began, sampled := time.Now(), make(chan struct{})
 	sampling, stop := context.WithCancel(ctx)
 	go func() {
@@ -237,6 +243,8 @@ func (o *Soak) run(ctx context.Context, r *SoakResult, progress func(string), to
 	if err != nil {
 		return err
 	}
+	r.Backlog = backlogDrops() - backlog
+	r.Missed = last["hopscope_exporter_lost"]
 	within := func(from, to time.Duration) (list []float64) {
 		for _, s := range samples {
 			if s.at >= from && s.at < to {
@@ -301,6 +309,18 @@ func bySink(v map[string]float64, name string) map[string]float64 {
 func sum(m map[string]float64) (n float64) {
 	for _, v := range m {
 		n += v
+	}
+	return n
+}
+
+// backlogDrops are the packets that the queues of processors had no room for, before any socket; 0 where the system does not count.
+func backlogDrops() (n uint64) {
+	b, _ := os.ReadFile("/proc/net/softnet_stat")
+	for line := range strings.Lines(string(b)) {
+		if words := strings.Fields(line); len(words) > 1 {
+			v, _ := strconv.ParseUint(words[1], 16, 64)
+			n += v
+		}
 	}
 	return n
 }
