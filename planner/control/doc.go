@@ -65,7 +65,7 @@
 //	    a link to another agent's probe, there may be a gap between both answers.
 //	  - No epochs are mixed. In one cycle the used reports of an agent carry one epoch. Others are counted.
 //	  - No orphans. Once a plan is in force, switches hold its entries and no others of this controller. A switch that
-//	    refuses to give one up is failed, and asked again at growing intervals.
+//	    refuses to give one up is failed, and asked again at growing intervals. Entries of others stay.
 //	  - Attention is kept. A suspicious link in detail stays so over a restart with the journal, whatever is refused, lost
 //	    or late.
 //	  - Nothing is guessed. After a crash or a lost answer, devices are read.
