@@ -402,7 +402,7 @@ func (q *Query) validateFragments(w Width, add func(string, ...any)) {
 	case w.Fragments == 0:
 	case q.Aggregation != Static:
 		add("width %s: fragments are for aggregation static", w)
-	case w.Fragments < 0 || (w.Fragments-1)*w.Bits >= maxIDBits:
+	case w.Fragments < 0 || w.Fragments > maxIDBits || (w.Fragments-1)*w.Bits >= maxIDBits:
 		add("width %s: want fragments of at most %d bits in all, the last one begun", w, maxIDBits)
 	case w.Fragments*w.Bits < q.IDBits:
 		add("width %s: ids have %d bits", w, q.IDBits)

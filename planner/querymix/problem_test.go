@@ -83,6 +83,7 @@ func TestReadErrors(t *testing.T) {
 		{strings.Replace(with(`"flow":"pair"`), "[8]", `["9x2"]`, 1), `query "p": width 9x2: want`},
 		{strings.Replace(with(`"flow":"pair"`), "[8]", `["wide"]`, 1), `width "wide" is neither`},
 		{strings.Replace(with(`"flow":"pair"`), "[8]", `[{"bits":4,"fragments":9}]`, 1), `query "p": width 4 with ids in 9 fragments: want fragments of at most 32 bits in all`},
+		{strings.Replace(with(`"flow":"pair"`), "[8]", `[{"bits":4,"fragments":4611686018427387905}]`, 1), `want fragments of at most 32 bits in all`},
 		{strings.Replace(with(`"flow":"pair"`), "[8]", `[{"bits":4,"fragments":-1}]`, 1), `want fragments of at most 32 bits in all`},
 		{strings.Replace(with(`"id_bits":8`), "[8]", `[{"bits":3,"fragments":2}]`, 1), `query "p": width 3 with ids in 2 fragments: ids have 8 bits`},
 		{strings.Replace(with(`"flow":"pair"`), "[8]", `[{"bits":3,"fragments":1}]`, 1), `query "p": width 3 with whole ids: so many bits distinguish fewer than 9 nodes`},
