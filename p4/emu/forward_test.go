@@ -184,3 +184,26 @@ func TestLargeReportsEndTheirGroup(t *testing.T) {
 		t.Errorf("%d groups, %d reports that go to the end", several, toTheEnd)
 	}
 }
+
+// A switch may have more ports than hopscope.p4, for which numbers from 510 on mean something else than a port.
+func TestManyPorts(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Topology, cfg.Script = "leaf-spine:1,520", nil
+	ports := map[uint16]bool{}
+	cfg.Observe = func(j *Journey) {
+		for _, h := range j.Hops {
+			ports[h.ingressPort], ports[h.EgressPort] = true, true
+		}
+	}
+	cfg.Flows = 3000
+	n := mustNew(t, cfg, 3)
+	n.Run(time.Second, func(Datagram) {})
+	if s := n.Stats(); s.Dropped[NoRoute] > 0 || s.Delivered < 1000 {
+		t.Errorf("%d packets are delivered, and %v dropped", s.Delivered, s.Dropped)
+	}
+	for _, k := range []uint16{509, 510, 511, 512, 520} {
+		if !ports[k] {
+			t.Errorf("no packet passed port %d", k)
+		}
+	}
+}

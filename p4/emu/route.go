@@ -35,11 +35,20 @@ func (f *fabric) NextHops([]byte) (one int32, several []int32) {
 // NextHop lets packet p of the fabric leave by an interface.
 func (f *fabric) NextHop(out int32) programs.NextHop {
 	f.p.out = out
-	return programs.NextHop{Port: uint16(f.ports[out].number), To: f.nextMAC(out), From: mac(macSwitch, int(f.p.node))}
+	return programs.NextHop{Port: f.programPort(out), To: f.nextMAC(out), From: mac(macSwitch, int(f.p.node))}
 }
 
 // Salt is that of the switch that packet p of the fabric is in.
 func (f *fabric) Salt() uint32 { return f.switches[f.p.node].salt }
+
+// programPort is the number of an interface for hopscope.p4, where ports have 9 bits, 510 is the controller, and 511 drops. Those
+// of larger switches pass as 0: no entry for packets of hosts asks for a port.
+func (n *Network) programPort(iface int32) uint16 {
+	if k := n.ports[iface].number; k < 510 {
+		return uint16(k)
+	}
+	return 0
+}
 
 // route takes a packet of a host through the program of a switch, which chooses the interface that it leaves by. Without the parts
 // that dialects write, nothing that is measured in the queue is in the frame, which is finished here.
@@ -51,7 +60,7 @@ func (n *Network) route(p *packet, d *device) Outcome {
 	}
 	n.fabric.p, n.measured = p, programs.Pass{}
 	switch {
-	case s.Ingress(x, uint16(n.ports[p.in].number), p.Buf, p.Size) && s.Egress(x, &n.measured):
+	case s.Ingress(x, n.programPort(p.in), p.Buf, p.Size) && s.Egress(x, &n.measured):
 		p.replace(x)
 		return Delivered
 	case x.Reason() == reasonTTL:
@@ -90,7 +99,8 @@ func (n *Network) nextHops(at int32, dst *host, hash uint32, v6 bool) (one int32
 }
 
 // Route returns the egress interfaces of the packets of flow i by the present routes. The result ok is false if they do
-// not lead to its destination, for example in a loop. Faults that drop packets are not considered.
+// not lead to its destination, for example in a loop. Faults that drop packets are not considered, nor is INT between UDP and TCP
+// headers, behind which switches hash other ports.
 func (n *Network) Route(i int) (interfaces []int, ok bool) {
 	f := &n.flows[i]
 	at, dst := n.hosts[f.src].node, &n.hosts[f.dst]
