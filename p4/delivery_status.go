@@ -99,7 +99,46 @@ func (s *DeliveryStatus) Describe(c *DeliveryConfig, plan *delivery.Plan) {
 }
 
 // Counts are the counters of a switch, as they were read last: reports by the cell of their path.
-type Counts struct{ Sent, Refused, Withheld map[int64]int64 }
+type Counts struct {
+	Sent, Refused, Withheld map[int64]int64
+	made                    int64 // reports, as of the last call of rose
+}
+
+// rose reports whether the switch has made reports since the last call, or has started anew. Cell 0 is of reports of others, but
+// for those withheld.
+func (c *Counts) rose() bool {
+	if c == nil {
+		return false
+	}
+	was := c.made
+	c.made = c.Withheld[0]
+	for _, cells := range []map[int64]int64{c.Sent, c.Refused} {
+		for cell, n := range cells {
+			if cell != 0 {
+				c.made += n
+			}
+		}
+	}
+	return c.made != was
+}
+
+// Sending returns the points that may send although no server has a report of them, with true. These are those with a path to a
+// server without a page, and those whose switches have made reports since the last call.
+func (c *DeliveryConfig) Sending(plan *delivery.Plan, of map[string]*Counts) map[string]bool {
+	sending, pages := map[string]bool{}, map[string]bool{}
+	for _, p := range c.Points {
+		sending[p.Name] = of[p.Name].rose()
+	}
+	for _, s := range c.Servers {
+		pages[s.Name] = s.Page != ""
+	}
+	for i := 0; plan != nil && i < len(plan.Assignment); i++ {
+		if a := &plan.Assignment[i]; !pages[a.Server] {
+			sending[a.Point] = true
+		}
+	}
+	return sending
+}
 
 // Count takes over the counters of switches. Those of a switch that does not answer stay.
 func (s *DeliveryStatus) Count(plan *delivery.Plan, of map[string]*Counts) {

@@ -119,7 +119,7 @@ func (o *deliverer) measure(ctx context.Context, open func(url string) *Page) (*
 	case time.Since(o.lost) < span:
 		m.HoldUnknown(o.plan, "windows of servers are older than the last loss of one, or than the control")
 	default:
-		m.Release(o.silent, o.plan, time.Now(), o.cfg.Quiet)
+		m.Release(o.silent, o.plan, time.Now(), o.cfg.Quiet, o.cfg.Sending(o.plan, o.counts))
 		m.HoldUnknown(o.plan, "")
 		return m, nil
 	}

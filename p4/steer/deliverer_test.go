@@ -82,6 +82,20 @@ func TestDelivererMeasures(t *testing.T) {
 	check("no longer quiet", 2, "", true)
 	exporters["b"] = ""
 	check("quiet again", 100, "no server has a report", true)
+	o.counts = map[string]*p4.Counts{point: {Sent: map[int64]int64{0: 9, 1: 5}}}
+	o.silent[point] = o.silent[point].Add(-2 * time.Hour)
+	check("its switch sends", 100, "no server has a report", true)
+	check("and has done so", 100, "no server has a report", true)
+	o.silent[point] = o.silent[point].Add(-2 * time.Hour)
+	o.counts[point].Sent[0] = 99
+	check("reports of others pass", delivery.LeastRate, "", true)
+	o.silent[point] = now.Add(-2 * time.Hour)
+	o.counts[point].Refused = map[int64]int64{1: 1}
+	check("its switch refuses", 100, "no server has a report", true)
+	o.silent[point] = now.Add(-2 * time.Hour)
+	o.cfg.Servers = append(o.cfg.Servers, p4.DeliveryHost{Name: "c"})
+	o.plan.Assignment[0].Server = "c"
+	check("its server has no page", 100, "no server has a report", true)
 	exporters["b"] = `{"node":"1","recent_reports":24}`
 	status = `{"window_ms":9223372036854775807,"windows":50}`
 	if _, err := o.measure(t.Context(), open); err == nil || !strings.Contains(err.Error(), "none of a collector") {

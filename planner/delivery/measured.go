@@ -77,14 +77,15 @@ func (m *Measured) HoldUnknown(before *Plan, why string) {
 
 // Release lets points keep no more than the lowest rate, of which no server has had a report for that time, up to now. In
 // silent is since when, by their ids. The caller keeps it from one measurement to the next, and clears it after one that
-// lacks reports. A time of 0 releases none.
-func (m *Measured) Release(silent map[string]time.Time, before *Plan, now time.Time, after time.Duration) {
+// lacks reports. Points in sending are not quiet, although no server may have a report of them. A time of 0 releases none.
+func (m *Measured) Release(silent map[string]time.Time, before *Plan, now time.Time, after time.Duration, sending map[string]bool) {
 	reserved := before.Reserved()
-	maps.DeleteFunc(silent, func(point string, _ time.Time) bool { return reserved[point] == 0 || m.Rates[point] > 0 })
+	loud := func(point string) bool { return m.Rates[point] > 0 || sending[point] }
+	maps.DeleteFunc(silent, func(point string, _ time.Time) bool { return reserved[point] == 0 || loud(point) })
 	for point := range reserved {
 		since, known := silent[point]
 		switch {
-		case m.Rates[point] > 0:
+		case loud(point):
 		case !known:
 			silent[point] = now
 		case after > 0 && now.Sub(since) >= after:
