@@ -286,9 +286,9 @@ func TestPlainBytes(t *testing.T) {
 		want uintptr
 	}{
 		{reflect.TypeFor[uint64](), 8},
-		{reflect.TypeFor[blank](), 8},
+		{reflect.TypeOf(blank{a: [3]uint16{1}}), 8},
 		{reflect.TypeFor[[5]blank](), 40},
-		{reflect.TypeFor[padded](), 0},
+		{reflect.TypeOf(padded{a: 1, b: 2}), 0},
 		{reflect.TypeFor[[5]float64](), 0}, // 0 is equal to -0
 		{reflect.TypeFor[string](), 0},
 		{reflect.TypeFor[[5]*int](), 0},

@@ -70,7 +70,7 @@ func startPeersBroker(ctx context.Context, jars, dir string) (b *peersBroker, er
 		}
 		if time.Now().After(end) || ctx.Err() != nil {
 			b.stop()
-			return nil, errors.Join(fmt.Errorf("Kafka does not answer (%s)", log.Name()), err)
+			return nil, errors.Join(fmt.Errorf("the Kafka broker does not answer (%s)", log.Name()), err)
 		}
 	}
 }
