@@ -36,7 +36,7 @@ type SoakResult struct {
 	Stored         map[string]float64 // reports by sink
 	Memory         []float64          // resident, MB, of ten parts of the run: medians
 	Early, Late    float64            // of a fifth of the run after Settle, and of its last fifth: medians
-	Cores          float64            // processor time a second
+	Cores          float64            // processor time a second, while reports are sent
 	Missed         float64            // reports that exporters' numbers show as lost
 	Backlog        uint64             // datagrams of all programs that the kernel dropped before any socket
 }
@@ -194,6 +194,9 @@ func (o *Soak) search(ctx context.Context, progress func(string), to netip.AddrP
 	return min(good, most), nil
 }
 
+// soakParts are the parts of a run whose memory is printed.
+const soakParts = 10
+
 // receipt is how long a collector may take to count what was sent, and settlement how long its stores may take.
 const (
 	receipt    = 5 * time.Second
@@ -210,6 +213,11 @@ func (o *Soak) run(ctx context.Context, r *SoakResult, progress func(string), to
 	}
 	var samples []sample
 	var failed error
+	begin, err := m.read(ctx)
+	if err != nil {
+		return err
+	}
+	every := min(time.Second, o.Length/(4*soakParts))
 	backlog := backlogDrops()
 	began, sampled := time.Now(), make(chan struct{})
 	sampling, stop := context.WithCancel(ctx)
@@ -219,11 +227,12 @@ func (o *Soak) run(ctx context.Context, r *SoakResult, progress func(string), to
 			select {
 			case <-sampling.Done():
 				return
-			case <-time.After(time.Second):
+			case <-time.After(every):
 			}
 			v, err := m.read(ctx)
-			failed = err
-			samples = append(samples, sample{time.Since(began), v["process_resident_memory_bytes"] / 1e6})
+			if failed = err; err == nil {
+				samples = append(samples, sample{time.Since(began), v["process_resident_memory_bytes"] / 1e6})
+			}
 		}
 	}()
 	sent, err := traffic.Send(ctx, traffic.SendConfig{To: to, Rate: rate, Duration: o.Length}, gen)
@@ -232,14 +241,12 @@ func (o *Soak) run(ctx context.Context, r *SoakResult, progress func(string), to
 	if err = errors.Join(err, failed, context.Cause(ctx)); err != nil {
 		return err
 	}
-	last, err := m.await(ctx, settlement, func(v map[string]float64) bool {
-		for _, n := range stored(v) {
-			if n+sum(dropped(v)) < float64(sent.Sent) {
-				return false
-			}
-		}
-		return true
-	})
+	end, err := m.read(ctx)
+	if err != nil {
+		return err
+	}
+	r.Cores = (end[processorSeconds] - begin[processorSeconds]) / sent.Elapsed.Seconds()
+	last, err := m.await(ctx, settlement, func(v map[string]float64) bool { return settled(v, sent.Sent) })
 	if err != nil {
 		return err
 	}
@@ -253,15 +260,13 @@ func (o *Soak) run(ctx context.Context, r *SoakResult, progress func(string), to
 		}
 		return list
 	}
-	const parts = 10
-	for i := range time.Duration(parts) {
-		r.Memory = append(r.Memory, Median(within(sent.Elapsed*i/parts, sent.Elapsed*(i+1)/parts)))
+	for i := range time.Duration(soakParts) {
+		r.Memory = append(r.Memory, Median(within(sent.Elapsed*i/soakParts, sent.Elapsed*(i+1)/soakParts)))
 	}
 	fifth := sent.Elapsed / 5
 	r.Early, r.Late = Median(within(o.Settle, o.Settle+fifth)), Median(within(sent.Elapsed-fifth, sent.Elapsed))
 	r.Rate, r.Length, r.Sent, r.Received = sent.Rate(), sent.Elapsed, sent.Sent, uint64(received(last))
 	r.Dropped, r.Stored = dropped(last), stored(last)
-	r.Cores = last[processorSeconds] / time.Since(began).Seconds()
 	return nil
 }
 
@@ -282,6 +287,22 @@ func received(v map[string]float64) float64 {
 // stored are the reports that each sink has stored.
 func stored(v map[string]float64) map[string]float64 {
 	return bySink(v, "hopscope_ledger_stored_total{sink=")
+}
+
+// settled reports whether each sink has stored or dropped so many reports.
+func settled(v map[string]float64, reports uint64) bool {
+	done, drops := stored(v), dropped(v)
+	for sink, n := range done {
+		for at, d := range drops {
+			if strings.HasPrefix(at, sink+" ") {
+				n += d
+			}
+		}
+		if n < float64(reports) {
+			return false
+		}
+	}
+	return true
 }
 
 // dropped are the dropped reports by sink and stage, where there are any.

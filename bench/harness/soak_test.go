@@ -33,3 +33,20 @@ func TestSoakLost(t *testing.T) {
 		}
 	}
 }
+
+// TestSoakSettled holds that a sink's drops stand for that sink's reports alone.
+func TestSoakSettled(t *testing.T) {
+	v := map[string]float64{
+		`hopscope_ledger_stored_total{sink="parquet"}`:                 90,
+		`hopscope_ledger_stored_total{sink="influx"}`:                  80,
+		`hopscope_ledger_dropped_total{sink="parquet",stage="kernel"}`: 10,
+		`hopscope_ledger_dropped_total{sink="influx",stage="kernel"}`:  10,
+	}
+	if settled(v, 100) {
+		t.Error("10 reports are neither stored in influx nor dropped before it")
+	}
+	v[`hopscope_ledger_dropped_total{sink="influx",stage="queue"}`] = 10
+	if !settled(v, 100) {
+		t.Error("all reports are stored or dropped in each sink")
+	}
+}
