@@ -94,7 +94,7 @@ func Expect(cfg *Config, analysis *Analysis, all any, load Load, unit time.Durat
 			workers, nap = r.Wakes()
 		}
 	}
-	wakes, wake := wakeUps(load.Reports+load.Records/recordsDatagram, workers, nap)
+	wakes, wake := wakeUps(load.Reports+load.Records/recordsDatagram, workers, nap, unit)
 	cpu := []SizePart{
 		{"receiving", wakes * wake, "cores", fmt.Sprintf("%.0f wake-ups a second of %d workers, of %.1f units each", wakes, workers, wake)},
 		{"reports", load.Reports * (unitsReport + unitsHop*float64(load.Path)), "cores", fmt.Sprintf("%s reports a second, of %.2f units each with %d hops", count(load.Reports), unitsReport+unitsHop*float64(load.Path), load.Path)},
@@ -167,17 +167,18 @@ func Expect(cfg *Config, analysis *Analysis, all any, load Load, unit time.Durat
 }
 
 // wakeUps returns how often workers wake in a second, and the units of each time. Datagrams arrive at random, so that a
-// pause may bring none; its worker then waits for the next.
-func wakeUps(datagrams float64, workers int, nap time.Duration) (wakes, units float64) {
-	if nap <= 0 {
-		return datagrams, unitsWake + unitsWait
-	}
+// pause may bring none; its worker then waits for the next. A worker wakes no more often than its processor has time for.
+func wakeUps(datagrams float64, workers int, nap, unit time.Duration) (wakes, units float64) {
 	if workers == 0 || datagrams <= 0 {
 		return 0, unitsWake
 	}
-	each, pause := datagrams/float64(workers), (float64(nap)+wakeTime)/1e9
-	none := math.Exp(-each * pause)
-	return float64(workers) / (pause + none/each), unitsWake + unitsWait*none
+	wakes, units = datagrams, unitsWake+unitsWait
+	if nap > 0 {
+		each, pause := datagrams/float64(workers), (float64(nap)+wakeTime)/1e9
+		none := math.Exp(-each * pause)
+		wakes, units = float64(workers)/(pause+none/each), unitsWake+unitsWait*none
+	}
+	return min(wakes, float64(workers)/(units*unit.Seconds())), units
 }
 
 // unknown are the costs that neither load nor settings determine.
