@@ -22,6 +22,12 @@ func TestFragments(t *testing.T) {
 		{4, 8, 2, false, false},
 		{8, 32, 1, true, true},
 		{8, 32, 2, true, true},
+		{16, 32, 1, true, true},
+		{32, 32, 1, true, true},
+		{11, 32, 2, true, true},
+		{12, 8, 1, false, false}, // a fragment is wider than an id
+		{12, 16, 1, false, false},
+		{30, 32, 1, true, true},
 	} {
 		for round := range uint64(5) {
 			seed := testkit.Seed(t) + round
@@ -88,5 +94,40 @@ func TestFragmentsAlike(t *testing.T) {
 	}
 	if !flow.Known() {
 		t.Errorf("seed %d: the path is not known", seed)
+	}
+}
+
+// Hops of which only fragments came that all nodes share are no more probable where the digests are not kept, as in a process that
+// goes on with the flow.
+func TestFragmentsResumed(t *testing.T) {
+	seed := testkit.Seed(t)
+	r := rand.New(rand.NewPCG(seed, 9))
+	nodes := []uint32{1, 2, 3}
+	scheme, err := pint.New(pint.Config{Seed: r.Uint32(), Bits: 8, Instances: 1, Tau: 1, ValueBits: 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := prior.NewModel(prior.Config{Scheme: scheme, Nodes: nodes, Links: [][2]int32{{0, 1}, {1, 2}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracer := New(m)
+	var flow, resumed Flow
+	for range 500 {
+		id := r.Uint32()
+		if p := scheme.Packet(id, 0); p.Fragment() != 0 || scheme.Writers(&p, 3) == 1 {
+			tracer.Add(&flow, id, 3, scheme.Digest(id, nodes))
+		}
+	}
+	kept := tracer.HopConfidence(&flow, 0, nil)
+	tracer.Resume(&resumed, tracer.Saved(&flow))
+	after := tracer.HopConfidence(&resumed, 0, nil)
+	if len(kept) != 3 || len(after) != 3 || kept[1] > 0.95 {
+		t.Fatalf("seed %d: hops are right with %v, then with %v", seed, kept, after)
+	}
+	for h := 1; h < 3; h++ {
+		if after[h] > kept[h] {
+			t.Errorf("seed %d: hop %d is right with %v, and with %v where its digests are not kept", seed, h+1, kept[h], after[h])
+		}
 	}
 }

@@ -184,15 +184,15 @@ func (l *digestLog) uncredit(writers uint64) {
 }
 
 // evidence is how many independent digests of a hop agree with the path, at most. Ids of neighbours may differ in one
-// fragment alone, so that a hop has evidence when all fragments of its id have come.
+// fragment alone, so that a hop has evidence when all fragments of its id have come: that of the bits of an id.
 func (t *Tracer) evidence(l *digestLog, h int) int {
-	n := int(l.counts[h])
-	if fragments := t.m.Config.Scheme.Fragments(); t.m.Parts && bits.OnesCount32(l.parts[h]) < fragments {
+	switch {
+	case !t.m.Parts:
+		return int(l.counts[h])
+	case bits.OnesCount32(l.parts[h]) < t.m.Config.Scheme.Fragments():
 		return 0
-	} else if t.m.Parts {
-		return min(n, fragments)
 	}
-	return n
+	return t.m.Whole
 }
 
 // support returns how many digests confirm the node of a hop. Those that two hops wrote together agree as well if the

@@ -268,7 +268,7 @@ func (t *Tracer) doubts(f *Flow, i int, dst []float64) []float64 {
 		switch {
 		case l != nil:
 			n = float64(t.evidence(l, h))
-		case r.seen()&bit != 0:
+		case r.seen()&bit != 0 && t.m.Config.Scheme.Fragments() == 1: // else a part of an id came, at least
 			n = 1
 		}
 		if n > 0 {

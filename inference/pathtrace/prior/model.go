@@ -36,6 +36,7 @@ type Model struct {
 	Other  float64 // log2 of the prior odds of paths outside the model
 	Bits   float64 // evidence in a digest of one instance with at least one writer
 	Parts  bool    // digests carry fragments of ids: each fragment of a hop is evidence once
+	Whole  int     // with Parts: digests whose evidence a whole id has
 	spaces [pint.MaxHops + 1]Space
 	once   [pint.MaxHops + 1]sync.Once
 }
@@ -72,7 +73,10 @@ func NewModel(c Config) (*Model, error) {
 	m := &Model{Config: c, Nodes: slices.Clone(c.Nodes), Words: (len(c.Nodes) + 63) / 64, Routed: c.Routing == Distance || c.Routing == ECMP}
 	// Some dialects fill wide digests with few distinct values. Ten bits of evidence are in each of them.
 	m.Bits = float64(min(c.Scheme.Width(), 10))
-	m.Parts = c.Scheme.Config().ValueBits > 0
+	if q := c.Scheme.Config().ValueBits; q > 0 {
+		m.Parts, m.Bits = true, min(m.Bits, float64(q))
+		m.Whole = int(float64(q) / m.Bits)
+	}
 	m.Other = math.Log2(c.Unmodelled / (1 - c.Unmodelled))
 	m.Log2 = make([]float64, len(c.Nodes)+1)
 	for n := range m.Log2 {
