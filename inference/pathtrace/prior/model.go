@@ -242,7 +242,11 @@ func (m *Model) coverage(k int) float64 {
 			counts[bits.TrailingZeros64(any)]++
 		}
 	}
-	return float64(max(slices.Min(counts[:k]), 1)) / packets * (1 - math.Exp2(-float64(s.Width())))
+	cover := float64(max(slices.Min(counts[:k]), 1)) / packets
+	if m.Parts { // two ids may differ in one fragment alone
+		return cover / float64(s.Fragments())
+	}
+	return cover * (1 - math.Exp2(-float64(s.Width())))
 }
 
 // count counts the paths of k hops from every node. Without links these are all sequences of nodes. With links it counts
