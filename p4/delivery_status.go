@@ -10,7 +10,7 @@ type DeliveryStatus struct {
 	Planned int64  `json:"planned_ns,omitempty"` // when the plan was made; 0 for one of the files
 	Changed int    `json:"changed"`              // points with other paths or rates in it than before
 	Left    int    `json:"steps_left"`           // of the change to it; 0 once switches have all of it
-	InForce bool   `json:"in_force"`             // every switch that is up holds it, and nothing else
+	InForce bool   `json:"in_force"`             // every switch that is up holds all of it
 	Entries int    `json:"entries"`              // of all switches
 	Reached bool   `json:"-"`                    // switches have the present step of a change
 

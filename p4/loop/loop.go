@@ -46,10 +46,10 @@ type Options struct {
 	// there is one. After an error nothing of the round leaves. It may take some time, during which the loop stands
 	// still. A nil Fence lets everything leave.
 	Fence func(p *control.Plan) error
-	// Orchestration returns the status of the assignment of flows to interfaces, with the network of the plan in force. It
-	// is nil without an assignment.
-	Orchestration func(inForce *control.Network) *Orchestration
-	Delivery      func(inForce *control.Network) *p4.DeliveryStatus // the same for the delivery of reports
+	// Orchestration returns the status of the assignment of flows to interfaces, by what switches hold. It is nil without
+	// an assignment.
+	Orchestration func(held *Held) *Orchestration
+	Delivery      func(held *Held) *p4.DeliveryStatus // the same for the delivery of reports
 	Log           *slog.Logger
 	Now           func() int64 // ns since 1970, by a clock that does not go back; nil for the machine's
 }

@@ -40,7 +40,7 @@ type Orchestration struct {
 	Why     string `json:"why,omitempty"`        // of the last failure, until an interval succeeds
 	Planned int64  `json:"planned_ns,omitempty"` // when the plan was made; 0 for one of the files
 	Changed int    `json:"changed"`              // interfaces with other flows in it than before
-	InForce bool   `json:"in_force"`             // every switch that is up holds it, and nothing else
+	InForce bool   `json:"in_force"`             // every switch that is up holds all of it
 
 	Flows      int `json:"flows"`      // that can be assigned
 	Interfaces int `json:"interfaces"` // that they pass
@@ -81,6 +81,26 @@ type ofLink struct {
 	Covered  bool    `json:"covered"`  // there is a probe on it
 }
 
+// Held is what switches hold. Nil is nothing.
+type Held struct {
+	network *control.Network // of the plan in force; nil while another one is on its way
+	refuses func(sw string, list []control.Entry) bool
+}
+
+// Has reports whether one of some networks is in force, and no switch that is up refuses a part of some of its entries.
+// The controller leaves out a switch that refuses something; what the others hold is in force then.
+func (h *Held) Has(networks []*control.Network, entries map[string][]control.Entry) bool {
+	if h == nil || h.network == nil || !slices.Contains(networks, h.network) {
+		return false
+	}
+	for sw, list := range entries {
+		if h.refuses(sw, list) {
+			return false
+		}
+	}
+	return true
+}
+
 // Status returns the status of a running loop.
 func (l *Loop) Status(ctx context.Context) (Status, error) {
 	var s Status
@@ -100,15 +120,15 @@ func (l *Loop) status(c *control.Controller, st *State) Status {
 		rounds := l.o.Rounds.Status()
 		s.Rounds = &rounds
 	}
-	var inForce *control.Network
+	held := &Held{refuses: c.Refuses}
 	if p := c.InForce(); p != nil && p == c.Target() {
-		inForce = p.Network
+		held.network = p.Network
 	}
 	if l.o.Orchestration != nil {
-		s.Orchestration = l.o.Orchestration(inForce)
+		s.Orchestration = l.o.Orchestration(held)
 	}
 	if l.o.Delivery != nil {
-		s.Delivery = l.o.Delivery(inForce)
+		s.Delivery = l.o.Delivery(held)
 	}
 	of := func(name string) *ofLink {
 		x := s.Links[name]

@@ -60,5 +60,10 @@ func (s *Status) StateOfEntries(inForce, made bool, failure string) (state, why 
 	case s.DryRun:
 		return SystemPlanned, "dry run: plans are made and not installed"
 	}
+	for _, d := range s.Devices {
+		if failure == "" && d.Device.Kind == control.Switch && d.State == "failed" {
+			failure = d.Why
+		}
+	}
 	return SystemChanging, failure
 }

@@ -39,7 +39,7 @@ func (x *Network) readDeliverer(cfg *Files) error {
 		case err == nil:
 			o.plan = plan
 			*x = *x.delivering(d)
-			o.present(d, x.Control)
+			o.present(d, x)
 		case c.Every > 0: // the settings have changed since; the next plan is of the present ones
 			o.status.Why = fmt.Sprintf("the plan in %s does not fit the settings, and is left out: %v", c.File, err)
 		default:
@@ -66,14 +66,14 @@ func (x *Network) delivering(d *p4.Delivered) *Network {
 }
 
 // present notes what switches are to hold now.
-func (o *deliverer) present(d *p4.Delivered, n *control.Network) {
+func (o *deliverer) present(d *p4.Delivered, x *Network) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.have, o.networks = d, []*control.Network{n}
+	o.have, o.networks, o.entries = d, []*control.Network{x.Control}, x.delivered
 	s := &o.status
 	s.Left, s.Entries = len(o.steps), 0
-	for sw := range o.switches {
-		s.Entries += len(d.Rules[sw]) + len(d.Shares[sw])
+	for _, list := range o.entries {
+		s.Entries += len(list)
 	}
 }
 
@@ -155,7 +155,7 @@ func (s *Steering) install(ctx context.Context, o *deliverer) error {
 	}
 	d := o.steps[0]
 	o.steps = o.steps[1:]
-	o.present(d, x.Control)
+	o.present(d, x)
 	x.orchestrator.remain(x.Control)
 	s.Network = x
 	return nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/p4"
+	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/planner/delivery"
 	"github.com/hopscope/hopscope/planner/delivery/solve"
@@ -38,6 +39,7 @@ type deliverer struct {
 
 	mu       sync.Mutex
 	networks []*control.Network // with the entries of the present step
+	entries  map[string][]control.Entry
 	status   p4.DeliveryStatus
 }
 
@@ -51,11 +53,11 @@ const mostNetworks = 16
 const askTime = 2 * time.Second
 
 // describe returns what was decided, and whether it is in force.
-func (o *deliverer) describe(inForce *control.Network) *p4.DeliveryStatus {
+func (o *deliverer) describe(held *loop.Held) *p4.DeliveryStatus {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.status.Reached = inForce != nil && slices.Contains(o.networks, inForce)
 	s := o.status
+	s.Reached = held.Has(o.networks, o.entries)
 	s.InForce = s.Reached && s.Left == 0 && s.Entries > 0
 	s.Servers, s.Points, s.Paths = slices.Clone(s.Servers), slices.Clone(s.Points), slices.Clone(s.Paths)
 	return &s

@@ -242,7 +242,7 @@ func TestAssignmentLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.adopt(first, nil)
+	o.adopt(first, &Network{})
 	third := "10.0.0.9:80 > 10.0.0.2:5001 tcp"
 	all := map[string][]string{tcpFlow: way[:1], udpFlow: way[1:], third: way} // on which alone the fewest flows would carry everything
 	if p, err := o.next(t.Context(), collectorWith(all)); p != nil || err != nil {
@@ -312,7 +312,7 @@ func TestReportsThatEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.adopt(p, nil)
+	o.adopt(p, &Network{})
 	get := page.Get
 	for end, want := range map[int64]int{60_000: 1, 62_999: 1, 63_000: 0, 1 << 60: 0} {
 		page.Get = func(ctx context.Context, path string, into any) error {

@@ -32,6 +32,7 @@ type orchestrator struct {
 
 	mu       sync.Mutex
 	networks []*control.Network // with its entries
+	entries  map[string][]control.Entry
 	status   loop.Orchestration
 }
 
@@ -42,19 +43,19 @@ const searchTime = 2 * time.Second
 const mostSilent = 20
 
 // describe returns what was decided, and whether it is in force.
-func (o *orchestrator) describe(inForce *control.Network) *loop.Orchestration {
+func (o *orchestrator) describe(held *loop.Held) *loop.Orchestration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s := o.status
-	s.InForce = inForce != nil && slices.Contains(o.networks, inForce)
+	s.InForce = held.Has(o.networks, o.entries)
 	return &s
 }
 
 // adopt makes a plan the present one, with its network.
-func (o *orchestrator) adopt(p *orchestrate.Plan, n *control.Network) {
+func (o *orchestrator) adopt(p *orchestrate.Plan, x *Network) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.plan, o.networks = p, []*control.Network{n}
+	o.plan, o.networks, o.entries = p, []*control.Network{x.Control}, x.assigned
 	o.count(p)
 }
 
@@ -305,7 +306,7 @@ func (s *Steering) carry(ctx context.Context, o *orchestrator, plan *orchestrate
 	}
 	o.unkept = s.Approve
 	n := changed(o.plan, plan)
-	o.adopt(plan, x.Control)
+	o.adopt(plan, x)
 	x.deliverer.remain(x.Control)
 	o.mu.Lock()
 	o.status.Plans++
@@ -372,7 +373,7 @@ func (x *Network) readOrchestrator(cfg *Files) error {
 		return fmt.Errorf("orchestrate.file: %s: %w", o.cfg.File, err)
 	}
 	*x = *y
-	o.adopt(p, x.Control)
+	o.adopt(p, x)
 	return nil
 }
 
@@ -403,19 +404,19 @@ func (x *Network) Assignment() *Assignment {
 }
 
 // Status implements [loop.Options.Orchestration]. It is nil if nothing is to be assigned, or no network is known yet.
-func (a *Assignment) Status(inForce *control.Network) *loop.Orchestration {
+func (a *Assignment) Status(held *loop.Held) *loop.Orchestration {
 	x := a.now.Load()
 	if x == nil || x.orchestrator == nil {
 		return nil
 	}
-	return x.orchestrator.describe(inForce)
+	return x.orchestrator.describe(held)
 }
 
 // Delivery implements [loop.Options.Delivery]. It is nil if no reports are to be delivered, or no network is known yet.
-func (a *Assignment) Delivery(inForce *control.Network) *p4.DeliveryStatus {
+func (a *Assignment) Delivery(held *loop.Held) *p4.DeliveryStatus {
 	x := a.now.Load()
 	if x == nil || x.deliverer == nil {
 		return nil
 	}
-	return x.deliverer.describe(inForce)
+	return x.deliverer.describe(held)
 }

@@ -84,11 +84,17 @@ func mtu(port, bytes uint64, owner string) p4.Entry {
 
 func newPeered(t *testing.T, load string, fault func(*p4rttest.Server), approve, dry bool) *peered {
 	t.Helper()
+	return newPeeredOf(t, "srint", ports(), load, fault, approve, dry)
+}
+
+// newPeeredOf is newPeered for switches with some program and entries.
+func newPeeredOf(t *testing.T, runs string, entries []control.Entry, load string, fault func(*p4rttest.Server), approve, dry bool) *peered {
+	t.Helper()
 	x := &peered{t: t, servers: map[string]*p4rttest.Server{}, loads: map[string]*int{bad: new(int), healthy: new(int)}}
 	var list []Switch
 	for _, name := range []string{bad, healthy} {
 		s := p4rttest.New(0, func(*configpb.P4Info, []byte) (p4rttest.Tables, error) {
-			sw, err := program.New("srint")
+			sw, err := program.New(runs)
 			if err != nil {
 				return nil, err
 			}
@@ -106,7 +112,7 @@ func newPeered(t *testing.T, load string, fault func(*p4rttest.Server), approve,
 		if name == bad && fault != nil {
 			fault(s) // before anything connects: a program that is loaded first is one more
 		}
-		c := Switch{Name: name, Address: at, Plaintext: true, Program: "srint"}
+		c := Switch{Name: name, Address: at, Plaintext: true, Program: runs}
 		if name == bad {
 			c.Load = load
 		}
@@ -132,12 +138,12 @@ func newPeered(t *testing.T, load string, fault func(*p4rttest.Server), approve,
 	}
 	probes := []planner.Probe{{ID: "p", Agent: "a", Collector: "a", Nodes: []string{bad, healthy}, Links: []string{"l"}, Route: hex.EncodeToString(route)}}
 	net := &control.Network{Name: "two", Probes: probes, Agents: []string{"a"}, Switches: []string{bad, healthy},
-		Entries: func(*control.Plan, string) []control.Entry { return ports() }, Check: func(*control.Plan) error { return nil }}
+		Entries: func(*control.Plan, string) []control.Entry { return entries }, Check: func(*control.Plan) error { return nil }}
 	x.network = net
 	x.loop, err = loop.New(loop.Options{
-		Orchestration: x.assigned.Status,
-		Control:       control.Config{Cycle: int64(cycle), Timeout: int64(timeout), Attempts: 3, RetryAfter: 1, Audit: 2, Approve: approve, DryRun: dry},
-		Network:       net, Probing: &loop.Probing{Dialect: probe.INT21, Interval: time.Second}, Agents: agents, Switches: switches, Journal: x.journal,
+		Orchestration: x.assigned.Status, Delivery: x.assigned.Delivery,
+		Control: control.Config{Cycle: int64(cycle), Timeout: int64(timeout), Attempts: 3, RetryAfter: 1, Audit: 2, Approve: approve, DryRun: dry},
+		Network: net, Probing: &loop.Probing{Dialect: probe.INT21, Interval: time.Second}, Agents: agents, Switches: switches, Journal: x.journal,
 	})
 	if err != nil {
 		t.Fatal(err)

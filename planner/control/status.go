@@ -1,6 +1,9 @@
 package control
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Phase returns the present phase of the controller.
 func (c *Controller) Phase() Phase {
@@ -30,6 +33,15 @@ func (c *Controller) Target() *Plan { return c.target }
 
 // InForce is the last plan that every device that was up had, or nil.
 func (c *Controller) InForce() *Plan { return c.inForce }
+
+// Refuses reports whether a switch that is up refuses something, and is not known to hold all entries of a list.
+func (c *Controller) Refuses(sw string, list []Entry) bool {
+	d := c.find(Device{Switch, sw})
+	return d != nil && d.up && d.failed != "" && slices.ContainsFunc(list, func(e Entry) bool {
+		i, ok := slices.BinarySearchFunc(d.have, e, Entry.compare)
+		return !ok || d.have[i].Value != e.Value
+	})
+}
 
 // Status is a picture of the controller.
 func (c *Controller) Status() Status {
