@@ -207,11 +207,18 @@ func (c *ownCount) count(log string) (string, error) {
 			return "", err
 		}
 		defer r.Body.Close()
-		for lines := bufio.NewScanner(io.LimitReader(r.Body, 64<<20)); lines.Scan(); {
+		if r.StatusCode != http.StatusOK { // its samples would be 0
+			return "", fmt.Errorf("its page of metrics: %s", r.Status)
+		}
+		lines := bufio.NewScanner(io.LimitReader(r.Body, 64<<20))
+		for lines.Scan() {
 			at := strings.LastIndexByte(lines.Text(), ' ')
 			if v, err := strconv.ParseFloat(lines.Text()[at+1:], 64); err == nil && strings.HasPrefix(lines.Text(), c.metric) {
 				sum += v
 			}
+		}
+		if err := lines.Err(); err != nil {
+			return "", err
 		}
 	} else {
 		b, err := os.ReadFile(log)

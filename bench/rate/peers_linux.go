@@ -169,7 +169,7 @@ func (o *Peers) Run(ctx context.Context) (r *PeersResult, err error) {
 			p := &o.list[i]
 			x, err := o.one(ctx, p, filepath.Join(dir, strconv.Itoa(round)+"-"+strconv.Itoa(i)), broker)
 			if ctx.Err() != nil || err != nil && p.known == nil {
-				return r, fmt.Errorf("%s: %w", p.name, err)
+				return r, fmt.Errorf("%s: %w", p.name, cmp.Or(err, ctx.Err()))
 			}
 			if err != nil { // the others are measured all the same
 				fmt.Fprintf(os.Stderr, "%s: %v\n", p.row(), err)
@@ -366,7 +366,11 @@ func (r *PeersResult) line(t io.Writer, p *peer, rounds, first []*result) {
 			}
 		}
 	}
-	fmt.Fprintf(t, "%s\t%s\t%.0f\t%s\t%.1f\t%.0f\t%.0f\t", p.payload, p.name, median(func(x *result) float64 { return x.LossFree.Sent }), limit, harness.Median(ratios),
+	ratio := "none"
+	if len(ratios) > 0 {
+		ratio = fmt.Sprintf("%.1f", harness.Median(ratios))
+	}
+	fmt.Fprintf(t, "%s\t%s\t%.0f\t%s\t%s\t%.0f\t%.0f\t", p.payload, p.name, median(func(x *result) float64 { return x.LossFree.Sent }), limit, ratio,
 		median(func(x *result) float64 { return 1e9 * x.LossFree.CPU / max(x.LossFree.Received, 1) }), median(func(x *result) float64 { return x.Memory / 1e6 }))
 	for i := range r.settings.floods {
 		fmt.Fprintf(t, "%.0f\t%.0f\t", median(func(x *result) float64 { return x.Floods[i].Sent }), median(func(x *result) float64 { return x.Floods[i].Received }))

@@ -1,6 +1,9 @@
 package rate
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"slices"
@@ -50,6 +53,43 @@ func TestPeersShow(t *testing.T) {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing:\n%s", want, b.String())
 		}
+	}
+}
+
+// A collector whose first one was not measured has no ratio to it, rather than 0.
+func TestPeersShowWithoutFirst(t *testing.T) {
+	o, err := parsePeers("a sflow 127.0.0.1:1 x", "b sflow 127.0.0.1:1 x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.floods = nil
+	r := PeersResult{settings: o, rounds: []result{{Receiver: " sflow b", Round: 1, LossFree: trial{Sent: 1000, Received: 1000, CPU: 0.5}}}}
+	var b strings.Builder
+	if err := r.Show(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(strings.Fields(b.String()), "none") {
+		t.Errorf("there is a ratio:\n%s", b.String())
+	}
+}
+
+// A page that is not there states no count.
+func TestPeersOwnCount(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/metrics" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, "# TYPE lost counter\nlost{socket=\"1\"} 3\nlost{socket=\"2\"} 4\nother 9\n")
+	}))
+	defer server.Close()
+	c := ownCount{page: strings.TrimPrefix(server.URL, "http://") + "/metrics", metric: "lost", unit: "datagrams"}
+	if got, err := c.count(""); err != nil || got != "7 datagrams" {
+		t.Errorf("%q, %v", got, err)
+	}
+	c.page += "s"
+	if got, err := c.count(""); err == nil {
+		t.Errorf("%q of a page that is not there", got)
 	}
 }
 
