@@ -35,7 +35,7 @@ func TableOrder(program string) []string {
 		return append([]string{PathsName}, append(TableOrder("into"), ShareName)...)
 	case "hopscope":
 		return []string{"egress.envelope.collector", "ingress.drops", "egress.queues", "egress.loops", "egress.egress_port", "egress.plan",
-			"ingress.forward.forwarding4", "ingress.forward.forwarding6", "ingress.watch", "ingress.pint_watch", AssignedName}
+			"ingress.forward.forwarding4", "ingress.forward.forwarding6", "ingress.watch", "ingress.pint_watch", AssignedName, CollectorsName, GeneratorsName}
 	case "pint":
 		return []string{"egress.envelope.collector", "egress.egress_port", "egress.plan", "ingress.watch"}
 	}

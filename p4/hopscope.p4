@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One program for a switch: routing of IPv4 and IPv6 with ECMP, INT-MD 2.1 as source, transit and sink node, assignments of INTO,
-// PINT, source-routed probes, and a CPU port.
+// counters of FANT, PINT, source-routed probes, and a CPU port.
 //
-// A part can be left out when compiling, by -DWITH_INT=0, -DWITH_ASSIGNED=0, -DWITH_PINT=0, -DWITH_PROBES=0, -DWITH_ECMP=0 and
-// -DWITH_CPU=0; -DWITH_DELIVERY=1 adds assigned paths of reports, of RFT. What is in the program does nothing until tables switch it on, but for routing.
+// A part can be left out when compiling, by -DWITH_INT=0, -DWITH_ASSIGNED=0, -DWITH_FANT=0, -DWITH_PINT=0, -DWITH_PROBES=0,
+// -DWITH_ECMP=0 and -DWITH_CPU=0; -DWITH_DELIVERY=1 adds assigned paths of reports, of RFT, and -DWITH_VARBIT=0 reads what has no fixed length in
+// pieces of fixed ones. What is in the program does nothing until tables switch it on, but for routing.
 //
 // Packets of users are theirs: what looks like a probe or a digest is one only if it comes from a port that a table trusts.
 //
@@ -16,6 +17,9 @@
 #endif
 #ifndef WITH_ASSIGNED // INTO: assigned interfaces add their values
 #define WITH_ASSIGNED WITH_INT
+#endif
+#ifndef WITH_FANT // counters of interfaces
+#define WITH_FANT WITH_INT
 #endif
 #ifndef WITH_PINT
 #define WITH_PINT 1
@@ -38,6 +42,9 @@
 #include "include/time.p4"
 #include "include/checksum.p4"
 #include "include/intmd.p4"
+#if WITH_FANT
+#include "include/fant.p4"
+#endif
 #include "include/report.p4"
 #if WITH_CPU
 #include "include/cpu.p4"
@@ -50,6 +57,16 @@
 #include "include/digest.p4"
 #endif
 
+#if WITH_FANT
+#define COUNTS , counts
+#else
+#define COUNTS
+#endif
+
+#if WITH_FANT
+const bit<9> DROP_PORT = 511;
+#endif
+
 // What clones are reports of.
 const bit<3> OF_SINK = 1;
 const bit<3> OF_DROP = 2;
@@ -57,9 +74,15 @@ const bit<3> OF_QUEUE = 3;
 const bit<3> OF_DIGEST = 4;
 
 // What a packet looks like, and is if its port is trusted.
+#if WITH_PROBES
 const bit<2> KIND_ROUTE = 1;  // EtherType 0x0700: a route in front
+#endif
+#if WITH_PROBES || WITH_PINT || WITH_FANT
 const bit<2> KIND_PATH = 2;   // UDP to 2222: a route behind
+#endif
+#if WITH_PROBES || WITH_PINT
 const bit<2> KIND_DIGEST = 3; // EtherType of PINT
+#endif
 
 struct headers_t {
 #if WITH_CPU
@@ -79,22 +102,23 @@ struct headers_t {
     ROUTE_MEMBERS
 #endif
     ipv4_h         ipv4;
-    ipv4_options_h options;
+    OPTIONS_MEMBERS
     ipv6_h         ipv6;
     udp_h          udp;
 #if WITH_PROBES
     PATH_MEMBERS
+    empty_h        empty;
 #endif
     tcp_h          tcp;
     shim_h         shim;
     int_h          int_md;
     BLOCK_HEADERS()
     RESERVED_HEADERS
-    stack_h        stack;
+    STACK_MEMBERS()
     // What the sink node has taken out, for the report. It is in no packet.
     shim_h         kept_shim;
     int_h          kept_int_md;
-    stack_h        kept_stack;
+    STACK_MEMBERS(kept_)
 }
 
 #if WITH_DELIVERY
@@ -105,6 +129,9 @@ struct metadata_t {
     bit<2>   kind;
     bit<1>   probe;  // it is followed, as a route or a path
     bit<1>   plain;  // the packet leaves as it came
+#if !WITH_VARBIT
+    bit<8>   pieces; // units that are to be read
+#endif
     bit<4>   ihl;    // 0 for IPv6
     bit<16>  l4_len; // TCP or UDP with everything in it, modulo 2^16
     bit<8>   proto;
@@ -119,6 +146,11 @@ struct metadata_t {
     bit<8>   hops;
     bit<16>  bitmap;
     bit<16>  domain;
+#if WITH_FANT
+    bit<1>   segment; // IPv6 with a header of segment routing
+    bit<64>  offered; // to the egress port, with this packet
+    bit<32>  length;  // as it came: BMv2 counts a route that goes in ingress no more
+#endif
 #if WITH_PINT
     // Settings of the source of digests, from its table of watched flows.
     bit<1>   carries;
@@ -173,6 +205,7 @@ struct metadata_t {
 #endif
 #if WITH_PROBES
 #include "include/probes.p4"
+#include "include/path.p4"
 #endif
 
 parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
@@ -240,7 +273,22 @@ parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout s
         packet.extract(hdr.route);
         verify(hdr.route.len >= 4 && hdr.route.len <= 34 && (hdr.route.len & 1) == 0, error.BadRoute);
         packet.extract(hdr.entry);
+#if WITH_VARBIT
         packet.extract(hdr.entries, ((bit<32>)hdr.route.len - 4) << 3);
+        transition parse_type2;
+    }
+#else
+        meta.pieces = (hdr.route.len - 4) >> 1;
+        transition parse_entries8;
+    }
+
+    PARSE_PIECE(entries8, meta.pieces[3:3], parse_entries4)
+    PARSE_PIECE(entries4, meta.pieces[2:2], parse_entries2)
+    PARSE_PIECE(entries2, meta.pieces[1:1], parse_entries1)
+    PARSE_PIECE(entries1, meta.pieces[0:0], parse_type2)
+#endif
+
+    state parse_type2 {
         packet.extract(hdr.type2);
         transition select(hdr.type2.type) {
             TYPE_LABELS: parse_labels;
@@ -257,6 +305,19 @@ parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout s
 
     state parse_path {
         meta.kind = KIND_PATH;
+        transition select(hdr.udp.len) {
+            PATH_EMPTY: parse_empty;
+            default: parse_ports;
+        }
+    }
+
+    state parse_empty {
+        verify(hdr.udp.len <= meta.l4_len, error.BadRoute);
+        packet.extract(hdr.empty);
+        transition accept;
+    }
+
+    state parse_ports {
         verify(hdr.udp.len >= PATH_FIXED && hdr.udp.len <= PATH_LONGEST && hdr.udp.len <= meta.l4_len, error.BadRoute);
         packet.extract(hdr.path);
         transition accept;
@@ -279,9 +340,20 @@ parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout s
     }
 
     state parse_options {
+#if WITH_VARBIT
         packet.extract(hdr.options, ((bit<32>)hdr.ipv4.ihl - 5) << 5);
         transition parse_whole;
     }
+#else
+        meta.pieces = (bit<8>)(hdr.ipv4.ihl - 5);
+        transition parse_options8;
+    }
+
+    PARSE_PIECE(options8, meta.pieces[3:3], parse_options4)
+    PARSE_PIECE(options4, meta.pieces[2:2], parse_options2)
+    PARSE_PIECE(options2, meta.pieces[1:1], parse_options1)
+    PARSE_PIECE(options1, meta.pieces[0:0], parse_whole)
+#endif
 
     // A fragment has no place for INT, and those behind the first have no L4 header.
     state parse_whole {
@@ -302,9 +374,26 @@ parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout s
         transition select(hdr.ipv6.next) {
             PROTO_UDP: parse_udp;
             PROTO_TCP: parse_tcp;
+#if WITH_FANT
+            IPV6_ROUTING: parse_routing;
+#endif
             default: accept;
         }
     }
+
+#if WITH_FANT
+    state parse_routing {
+        transition select(packet.lookahead<bit<24>>()[7:0]) {
+            SEGMENT_ROUTING: parse_segment;
+            default: accept;
+        }
+    }
+
+    state parse_segment {
+        meta.segment = 1;
+        transition accept;
+    }
+#endif
 
     state parse_udp {
         packet.extract(hdr.udp);
@@ -357,9 +446,29 @@ parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout s
         verify(hdr.shim.type == INT_MD && hdr.shim.len >= 3, error.BadShim);
         packet.extract(hdr.int_md);
         verify(hdr.int_md.version == INT_VERSION, error.BadINT);
+#if WITH_VARBIT
         packet.extract(hdr.stack, ((bit<32>)hdr.shim.len - 3) << 5);
         transition accept;
     }
+#else
+        meta.pieces = hdr.shim.len - 3;
+        transition parse_stack128;
+    }
+
+    PARSE_PIECE(stack128, meta.pieces[7:7], parse_stack64)
+    PARSE_PIECE(stack64, meta.pieces[6:6], parse_stack32)
+    PARSE_PIECE(stack32, meta.pieces[5:5], parse_stack16)
+    PARSE_PIECE(stack16, meta.pieces[4:4], parse_stack8)
+    PARSE_PIECE(stack8, meta.pieces[3:3], parse_stack4)
+    PARSE_PIECE(stack4, meta.pieces[2:2], parse_stack2)
+    PARSE_PIECE(stack2, meta.pieces[1:1], parse_stack1)
+    PARSE_PIECE(stack1, meta.pieces[0:0], parse_stack)
+
+    state parse_stack {
+        hdr.stack.setValid();
+        transition accept;
+    }
+#endif
 #endif
 }
 
@@ -465,7 +574,12 @@ control ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     DigestSource() digest_source;
 #endif
 #if WITH_PROBES
+    Ends() path;
     Follow() route;
+    bit<1> collected = 0;
+#endif
+#if WITH_FANT
+    Offer() offer;
 #endif
 #if WITH_CPU
     Other() other;
@@ -515,7 +629,10 @@ control ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
             if (sm.checksum_error == 1 || (sm.parser_error != error.NoError && !hdr.shim.isValid())) {
                 mark_to_drop(sm); // a route that cannot be read leads nowhere; INT that cannot be read is payload
             } else {
-                route.apply(hdr, sm);
+                path.apply(hdr, sm, collected);
+                if (collected == 0) {
+                    route.apply(hdr, sm);
+                }
                 if (hdr.type2.isValid() && !hdr.route.isValid()) {
                     if (hdr.vlan.isValid()) {
                         hdr.vlan.type = hdr.type2.type;
@@ -576,6 +693,17 @@ control ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
                 mark_to_drop(sm);
             }
         }
+#if WITH_FANT
+        if (sm.egress_spec != DROP_PORT) {
+            meta.length = sm.packet_length;
+#if WITH_DELIVERY
+            if (meta.own == 1 && hdr.ipv4.isValid()) {
+                meta.length = (bit<32>)hdr.ipv4.len + 14; // the egress cuts it
+            }
+#endif
+            offer.apply(sm.egress_spec, meta.length, meta.offered);
+        }
+#endif
     }
 }
 
@@ -650,6 +778,11 @@ control egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
 #if WITH_INT
     IntNode() int_node;
 #endif
+#if WITH_FANT
+    Count() count;
+    CountReport() count_report;
+    counts_t counts = NO_COUNTS;
+#endif
 #if WITH_PROBES
     Labels() labels;
 #endif
@@ -720,10 +853,22 @@ control egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
                 loops.apply();
             }
 #endif
+#if WITH_FANT
+            // With the D bit the sink node drops a packet, as its queue might have done.
+            bit<1> discards = sink & ~meta.plain;
+            if (!hdr.stack.isValid() || !hdr.int_md.isValid() || hdr.int_md.discard == 0) {
+                discards = 0;
+            }
+            if (discards == 0) {
+                bit<1> ip = meta.plain == 0 || meta.kind == 0 || meta.kind == KIND_PATH ? 1w1 : 1w0; // what is in other frames is their own
+                count.apply(sm.egress_port, meta.length, meta.offered, meta.probe | (meta.segment & ip), ip & (bit<1>)hdr.ipv4.isValid(),
+                    ip & (bit<1>)hdr.ipv6.isValid(), counts);
+            }
+#endif
         }
 #if WITH_INT
         if (meta.plain == 0 && meta.about != OF_DIGEST && (hdr.ipv4.isValid() || hdr.ipv6.isValid())) {
-            int_node.apply(hdr, meta, sm, cloned, node_id, clock, int_room, sink, session, words);
+            int_node.apply(hdr, meta, sm, cloned, node_id, clock, int_room, sink, session, words COUNTS);
         }
 #endif
 #if WITH_PINT
@@ -764,6 +909,15 @@ control egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
             if (!hdr.report_ethernet.isValid()) {
                 mark_to_drop(sm); // no collector
             }
+#if WITH_FANT
+            bit<1> leaves = hdr.report_ethernet.isValid() && hdr.report_ipv4.isValid() ? 1w1 : 1w0;
+#if WITH_DELIVERY
+            leaves = leaves & ~meta.own;
+#endif
+            if (leaves == 1 && hdr.report_ipv4.isValid()) {
+                count_report.apply(sm.egress_port, (bit<32>)hdr.report_ipv4.len + 14);
+            }
+#endif
 #if WITH_PINT
             if (meta.next_about != 0) {
                 meta.about = meta.next_about;
@@ -803,7 +957,7 @@ control Deparse(packet_out packet, in headers_t hdr) {
         EMIT_ROUTE(packet, hdr)
 #endif
         packet.emit(hdr.ipv4);
-        packet.emit(hdr.options);
+        EMIT_OPTIONS(packet, hdr)
         packet.emit(hdr.ipv6);
         packet.emit(hdr.udp);
         packet.emit(hdr.tcp);
@@ -811,9 +965,10 @@ control Deparse(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.int_md);
         EMIT_BLOCK(packet, hdr, )
         EMIT_RESERVED(packet, hdr)
-        packet.emit(hdr.stack);
+        EMIT_STACK(packet, hdr)
 #if WITH_PROBES
         EMIT_PATH(packet, hdr) // of a packet that is not followed INT stands in front of it
+        packet.emit(hdr.empty);
 #endif
     }
 }

@@ -11,6 +11,7 @@
 #ifndef WITH_ASSIGNED
 #define WITH_ASSIGNED 0
 #endif
+#define WITH_FANT 0
 #define WITH_PINT 0
 #define WITH_PROBES 0
 #define WITH_ECMP 0

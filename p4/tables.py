@@ -1,12 +1,24 @@
 #!/usr/bin/env python3
-"""Prints the table entries of pint.p4 for an execution plan, as simple_switch_CLI takes them.
+"""Prints the table entries of a plan for a switch, as simple_switch_CLI takes them.
 
     hopscope plan queries --format json queries.json > plan.json
     tables.py plan.json | simple_switch_CLI
 
-The plan has hash crc, and of each kind of query one at most: a path of one or two instances, latency, utilization, loops. The entries are
-those of decode/pint: the tests make the same plan there and compare what switches wrote.
+    hopscope plan cover --topology lab.yaml --sr --format json > plan.json
+    tables.py plan.json --node leaf-1 [--hosts hosts.json] [--json] | simple_switch_CLI
+
+A plan of queries (PINT) has hash crc, and of each kind of query one at most: a path of one or two instances, latency, utilization, loops. The
+entries are those of decode/pint: the tests make the same plan there and compare what switches wrote.
+
+A plan of probes (INT-path) has routes. A node generates the probes that begin there: an empty probe by the port of its sender, whose action id is
+the number of the probe in the plan, from 1 on, gets the route. With hosts, routes end at their last node, which collects the probes by
+destination: hosts.json has, by the last node's name, the address of the host there, its MAC address, and that of the switch to it:
+
+    {"leaf-2": {"address": "10.0.2.1", "mac": "02:00:00:00:00:12", "switch_mac": "02:00:00:00:00:10"}}
+
+With --json entries are as hopscope control takes them in switches[].entries.
 """
+import argparse
 import json
 import math
 import struct
@@ -119,8 +131,73 @@ def limits():
     return [f"table_add egress.pint_replace egress.at_most {i} => {WORD // i - 1}" for i in range(1, 65)]
 
 
+MOST_PORT, MOST_HOPS = 16, 128 # of a route of INT-path
+
+
+def route_number(ports):
+    """The number that a route is: 4 bits a port, less 1, the first one lowest."""
+    return sum(p - 1 << 4 * i for i, p in enumerate(ports))
+
+
+def check_route(ident, ports):
+    if len(ports) > MOST_HOPS or any(not 1 <= p <= MOST_PORT for p in ports):
+        sys.exit(f"tables.py: probe {ident}: a route has {MOST_HOPS} ports from 1 to {MOST_PORT} at most")
+
+
+def path_entries(plan, node, hosts):
+    """Entries as (table, match, action, parameters), in numbers."""
+    generators, collectors = [], {}
+    for number, q in enumerate(plan["probes"], 1):
+        host = hosts.get(q["collector"])
+        if not q.get("route") or not q.get("agent_port") or not q.get("collector_port"):
+            sys.exit(f"tables.py: probe {q['id']}: no route of INT-path from port to port: plan with --sr int-path, and with agents at switches")
+        ports = list(q["ports"]) + ([] if host else [q["collector_port"]])
+        check_route(q["id"], ports)
+        if host:
+            # A used-up route looks like one whose entries lead to port 1: the collector takes both.
+            for i, n in enumerate(q["nodes"][:-1]):
+                if n == q["collector"] and all(p == 1 for p in ports[i:]):
+                    sys.exit(f"tables.py: probe {q['id']}: {n} would collect it before its end, since only ports 1 are left of its route")
+        if q["agent"] == node:
+            generators.append(("ingress.generators", (q["agent_port"], number), "generate", (route_number(ports),)))
+        if host and q["collector"] == node:
+            address = int.from_bytes(bytes(int(x) for x in host["address"].split(".")), "big")
+            mac = lambda name: int(host[name].replace(":", ""), 16)
+            collectors[address] = ("ingress.collectors", (address,), "collect", (q["collector_port"], mac("mac"), mac("switch_mac")))
+    return list(collectors.values()) + generators
+
+
+def as_command(table, match, action, params):
+    number = lambda v: f"{v:#x}" if v >> 32 else str(v)
+    return f"table_add {table} ingress.{action} {' '.join(map(number, match))} => {' '.join(map(number, params))}"
+
+
+def as_json(entries):
+    number = lambda v: "0x" + v.to_bytes(max(1, (v.bit_length() + 7) // 8), "big").hex()
+    return json.dumps({"entries": [{"table": t, "match": [{"value": number(v)} for v in match], "action": action, "params": [number(v) for v in params]} for t, match, action, params in entries]}, indent=1)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("plan")
+    p.add_argument("--node", help="switch, of a plan of probes")
+    p.add_argument("--hosts", help="file with the hosts that collect probes")
+    p.add_argument("--json", action="store_true", help="entries for hopscope control")
+    args = p.parse_args()
+    with open(args.plan) as f:
+        plan = json.load(f)
+    if "probes" not in plan:
+        print("\n".join(limits() + entries(plan)))
+        return
+    if not args.node:
+        sys.exit("tables.py: --node names the switch of a plan of probes")
+    hosts = {}
+    if args.hosts:
+        with open(args.hosts) as f:
+            hosts = json.load(f)
+    list_ = path_entries(plan, args.node, hosts)
+    print(as_json(list_) if args.json else "\n".join(as_command(*e) for e in list_))
+
+
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    with open(sys.argv[1]) as f:
-        print("\n".join(limits() + entries(json.load(f))))
+    main()

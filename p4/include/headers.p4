@@ -54,9 +54,38 @@ header ipv4_h {
     bit<32> dst;
 }
 
+// With WITH_VARBIT=0 what has no fixed length is read in pieces of 1, 2, 4 ... units, each for a bit of its number of units, the
+// highest first: chips have no headers of variable length.
+#ifndef WITH_VARBIT
+#define WITH_VARBIT 1
+#endif
+
+#if WITH_VARBIT
 header ipv4_options_h {
     varbit<320> bytes;
 }
+#define OPTIONS_MEMBERS ipv4_options_h options;
+#define OPTIONS_OF(o) o.bytes
+#define EMIT_OPTIONS(packet, hdr) packet.emit(hdr.options);
+#else
+header piece16_h { bit<16> bytes; }
+header piece32_h { bit<32> bytes; }
+header piece64_h { bit<64> bytes; }
+header piece128_h { bit<128> bytes; }
+header piece256_h { bit<256> bytes; }
+header piece512_h { bit<512> bytes; }
+header piece1024_h { bit<1024> bytes; }
+header piece2048_h { bit<2048> bytes; }
+header piece4096_h { bit<2048> bytes; bit<2048> more; }
+#define OPTIONS_MEMBERS piece256_h options8; piece128_h options4; piece64_h options2; piece32_h options1;
+#define OPTIONS_OF(o) o##8.bytes, o##4.bytes, o##2.bytes, o##1.bytes
+#define EMIT_OPTIONS(packet, hdr) packet.emit(hdr.options8); packet.emit(hdr.options4); packet.emit(hdr.options2); packet.emit(hdr.options1);
+
+// Two states of a parser: piece is read if the number of units has its bit.
+#define PARSE_PIECE(piece, number, next) \
+    state parse_##piece { transition select(number) { 1w1: extract_##piece; default: next; } } \
+    state extract_##piece { packet.extract(hdr.piece); transition next; }
+#endif
 
 header ipv6_h {
     bit<4>   version;
@@ -100,9 +129,9 @@ error {
 // The checksum of IPv4's header is verified, and written anew: a packet whose header was wrong does not come so far.
 #define VERIFY_IPV4(h, o) \
     verify_checksum(h.isValid(), { h.version, h.ihl, h.dscp, h.ecn, h.len, h.id, h.reserved, h.dont_fragment, h.more_fragments, \
-        h.offset, h.ttl, h.proto, h.src, h.dst, o.bytes }, h.checksum, HashAlgorithm.csum16)
+        h.offset, h.ttl, h.proto, h.src, h.dst, OPTIONS_OF(o) }, h.checksum, HashAlgorithm.csum16)
 #define UPDATE_IPV4(when, h, o) \
     update_checksum(when, { h.version, h.ihl, h.dscp, h.ecn, h.len, h.id, h.reserved, h.dont_fragment, h.more_fragments, \
-        h.offset, h.ttl, h.proto, h.src, h.dst, o.bytes }, h.checksum, HashAlgorithm.csum16)
+        h.offset, h.ttl, h.proto, h.src, h.dst, OPTIONS_OF(o) }, h.checksum, HashAlgorithm.csum16)
 
 #endif

@@ -32,9 +32,28 @@ header int_h {
 }
 
 // The stack as it came. Its length is known from the shim, and nobody looks inside.
+#if WITH_VARBIT
 header stack_h {
     varbit<8064> words; // 252 words at most: the shim counts to 255
 }
+#define STACK_MEMBERS(p) stack_h p##stack;
+#define EMIT_STACK(packet, hdr) packet.emit(hdr.stack);
+#define MOVE_STACK(hdr, to, from) hdr.to##stack = hdr.from##stack; hdr.from##stack.setInvalid();
+#define STACK_OF(hdr) hdr.stack.words
+#else
+// Without a field: it says that all pieces have been read.
+header stack_h {}
+#define STACK_MEMBERS(p) stack_h p##stack; piece4096_h p##stack128; piece2048_h p##stack64; piece1024_h p##stack32; piece512_h p##stack16; \
+    piece256_h p##stack8; piece128_h p##stack4; piece64_h p##stack2; piece32_h p##stack1;
+#define EMIT_STACK(packet, hdr) packet.emit(hdr.stack128); packet.emit(hdr.stack64); packet.emit(hdr.stack32); packet.emit(hdr.stack16); \
+    packet.emit(hdr.stack8); packet.emit(hdr.stack4); packet.emit(hdr.stack2); packet.emit(hdr.stack1);
+#define MOVE_PIECE(hdr, to, from, piece) hdr.to##piece = hdr.from##piece; hdr.from##piece.setInvalid();
+#define MOVE_STACK(hdr, to, from) MOVE_PIECE(hdr, to, from, stack) MOVE_PIECE(hdr, to, from, stack128) MOVE_PIECE(hdr, to, from, stack64) \
+    MOVE_PIECE(hdr, to, from, stack32) MOVE_PIECE(hdr, to, from, stack16) MOVE_PIECE(hdr, to, from, stack8) MOVE_PIECE(hdr, to, from, stack4) \
+    MOVE_PIECE(hdr, to, from, stack2) MOVE_PIECE(hdr, to, from, stack1)
+#define STACK_OF(hdr) hdr.stack128.bytes, hdr.stack128.more, hdr.stack64.bytes, hdr.stack32.bytes, hdr.stack16.bytes, hdr.stack8.bytes, hdr.stack4.bytes, \
+    hdr.stack2.bytes, hdr.stack1.bytes
+#endif
 
 header word_h {
     bit<32> value;
@@ -133,6 +152,6 @@ struct hop_t {
         hdr.int_md.version, hdr.int_md.discard, hdr.int_md.exceeded, hdr.int_md.mtu, hdr.int_md.reserved, hdr.int_md.hop_words, \
         hdr.int_md.hops_left, hdr.int_md.bitmap, hdr.int_md.domain, hdr.int_md.ds_bitmap, hdr.int_md.ds_flags }, 32w0x10000)
 #define CHECKSUM_STACK(result, hdr) \
-    hash(result, HashAlgorithm.csum16, 16w0, { hdr.stack.words }, 32w0x10000)
+    hash(result, HashAlgorithm.csum16, 16w0, { STACK_OF(hdr) }, 32w0x10000)
 
 #endif

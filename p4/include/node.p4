@@ -3,6 +3,12 @@
 #ifndef INT_NODE_P4
 #define INT_NODE_P4
 
+#if WITH_FANT
+#define INT_COUNTS , in counts_t counts
+#else
+#define INT_COUNTS
+#endif
+
 // What a node adds nothing to: a domain that it does not know. With assignments it knows that of packets that are assigned to it.
 #if WITH_ASSIGNED
 #ifndef INTO_DOMAIN
@@ -64,9 +70,9 @@ control IntSource(inout headers_t hdr, inout metadata_t meta) {
 }
 
 // IntNode adds the node's block, or takes INT out as the sink node, and clones what is reported. A clone becomes a report, of which
-// the caller makes the rest: words counts the metadata.
+// the caller makes the rest: words counts the metadata. counts are those of the port.
 control IntNode(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm, in bit<1> cloned, in bit<32> node, in bit<64> clock,
-        in bit<16> mtu, in bit<1> to_host, in bit<32> sink_session, out bit<8> report_words) {
+        in bit<16> mtu, in bit<1> to_host, in bit<32> sink_session, out bit<8> report_words INT_COUNTS) {
     @name(".egress.reported") register<bit<48>>(512) reported; // when the queue of a port was reported last, us
     hop_t hop;
     bit<16> room = 0;
@@ -195,10 +201,9 @@ control IntNode(inout headers_t hdr, inout metadata_t meta, inout standard_metad
             if (hdr.kept_shim.isValid() && hdr.kept_int_md.isValid() && hdr.kept_stack.isValid()) { // INT, as it came to the sink node
                 hdr.shim = hdr.kept_shim;
                 hdr.int_md = hdr.kept_int_md;
-                hdr.stack = hdr.kept_stack;
                 hdr.kept_shim.setInvalid();
                 hdr.kept_int_md.setInvalid();
-                hdr.kept_stack.setInvalid();
+                MOVE_STACK(hdr, , kept_)
                 grown = 4 + ((bit<16>)hdr.shim.len << 2);
                 CHECKSUM_INT(checksum, hdr);
                 come = (bit<32>)(~checksum);
@@ -260,7 +265,15 @@ control IntNode(inout headers_t hdr, inout metadata_t meta, inout standard_metad
             if (has_int && hdr.shim.isValid() && hdr.int_md.isValid() && (sink == 0 || came_with == 0)) {
                 bool fant = hdr.int_md.domain == FANT_DOMAIN;
                 FILL_BLOCK(hdr, , hop, hdr.int_md.bitmap, words, sum)
+#if WITH_FANT
+                counts_t known = NO_COUNTS;
+                if (fant) {
+                    known = counts;
+                }
+                FILL_COUNTS(hdr, hdr.int_md.bitmap, fant, known, words, sum)
+#else
                 FILL_RESERVED(hdr, hdr.int_md.bitmap, fant, words, sum)
+#endif
                 if (came_with == 0) {
                     hdr.int_md.hop_words = words;
                 }
@@ -301,7 +314,6 @@ control IntNode(inout headers_t hdr, inout metadata_t meta, inout standard_metad
                 }
                 hdr.kept_shim = hdr.shim;
                 hdr.kept_int_md = hdr.int_md;
-                hdr.kept_stack = hdr.stack;
                 if (came_with == 1) {
                     CHECKSUM_STACK(checksum, hdr);
                     gone = gone + (bit<32>)(~checksum);
@@ -321,7 +333,7 @@ control IntNode(inout headers_t hdr, inout metadata_t meta, inout standard_metad
                 }
                 hdr.shim.setInvalid();
                 hdr.int_md.setInvalid();
-                hdr.stack.setInvalid();
+                MOVE_STACK(hdr, kept_, )
                 has_int = false;
             } else if (meta.congested == 1 && meta.dscp != PROBE_DSCP && meta.probe == 0) {
                 take_turn();

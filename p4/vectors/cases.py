@@ -573,4 +573,76 @@ def hopscope():
     groups.append(Group("controller behind a sink node, and no members", everything + sink, [
         ("INT", 4, int6), ("INT, VLAN", 4, tag(int6)), ("both", 4, both4(6)), ("digest", 4, digested(WIDE, 2, 20, 0x99, dst="10.0.6.1")), ("from a host", 1, to(54, dst="10.0.6.1")), ("neither", 4, to(53, dst="10.0.6.1")),
         ("no members", 1, flow4(1, dst="10.11.0.1")), ("no members, IPv6", 4, ethernet(0x86DD, ipv6(17, udp(b"payload", 4000, 53), dst=bytes.fromhex("fd11") + bytes(13) + b"\1")))]))
+    groups += counters(device + COLLECTOR + agents + track[1:], passed) + ends(device + COLLECTOR)
     return groups
+
+
+def segment_header(kind, data):
+    """A routing header of IPv6 with one address, and UDP behind it."""
+    return bytes([17, 2, kind, 0, 0, 0, 0, 0]) + address6(1, 2) + udp(data, 4000, 53, ENDS6)
+
+
+def counters(device, passed):
+    """Counters of interfaces (FANT): what came before is read by probes with all bits."""
+    shown = ["table_add egress.counts egress.show_counts 2 =>", "table_add egress.counts egress.show_counts 4 =>", "table_add egress.counts NoAction 3 =>"]
+    to = lambda port, data=b"payload", vlan=None, **kw: ethernet(0x0800, ipv4(17, udp(data, 4000, port, ENDS4), **kw), vlan)
+    six = lambda proto, payload, vlan=None: ethernet(0x86DD, ipv6(proto, payload), vlan)
+    read = lambda ports, bitmap=0xFFFF, **kw: wide(ports, bitmap, ends=ENDS4, **kw)
+    block = bytes(range(1, 17))
+    arp = ethernet(0x0806, bytes.fromhex("0001080006040001") + HOST + address4("10.0.1.1") + bytes(6) + address4("10.0.1.254"))
+    traffic = [
+        ("nothing before", 3, read([2])), ("IPv4", 1, to(53)), ("VLAN", 1, to(53, vlan=42)), ("IPv6", 1, six(17, udp(b"payload", 4000, 53, ENDS6))), ("after IPv4 and IPv6", 3, read([2])),
+        ("segment routing of IPv6", 1, six(43, segment_header(4, b"payload"))), ("VLAN and segment routing", 1, six(43, segment_header(4, b"longer payload"), 42)), ("another routing header", 1, six(43, segment_header(0, b"payload"))),
+        ("routing header cut", 1, six(43, b"\x11\x02")), ("routing header cut behind a route", 3, route([2], 0x86DD, ipv6(43, b"\x11\x02"))), ("segment routing behind a route", 3, route([2], 0x86DD, ipv6(43, segment_header(4, b"payload")))),
+        ("after segment routing", 3, read([2])), ("path", 3, ethernet(0x0800, ipv4(17, udp(path([2]), 4000, 2222)))), ("route", 3, route([2], 0x0701, bytes([0, 0]))), ("after source routes", 3, read([2])),
+        ("dropped by the D bit", 4, with_int(flags=4, stack=block)), ("dropped by the D bit again", 4, with_int(flags=4, stack=block, l4="tcp")), ("INT for a host", 4, with_int(stack=block)), ("after the D bit, with its report at another port", 3, read([2])),
+        ("dropped in ingress", 1, to(53, dst="10.0.9.1")), ("TTL 1", 1, to(53, ttl=1)), ("after drops of ingress", 3, read([2])), ("basic", 3, read([2], 0xF161)), ("behind another node", 3, read([2], stack=bytes(88))),
+        ("INT 2.1 has no such counters", 3, read([2], domain=0)), ("a port that shows none", 3, read([3])), ("frame that is not IP", 1, ethernet(0x0701, b"anything")), ("ARP", 1, arp), ("other port", 3, read([4])),
+        ("0x0700 of a host with segment routing inside", 1, route([2], 0x86DD, ipv6(43, segment_header(4, b"payload")))), ("0x0700 of a host with IPv4 and the D bit inside", 1, route([2], 0x0800, with_int(flags=4, stack=block)[14:])), ("2222 of a host", 1, ethernet(0x0800, ipv4(17, udp(path([3]), 4000, 2222), dst="10.0.4.1"))), ("other port again", 3, read([4])),
+        ("by a source", 1, to(55)), ("after a source", 3, read([2])),
+    ]
+    frames = passed + [other("pass", 4, port=1, kind=0x0806)]
+    source = [watch("track", 0xFFFFFFFF, 0xFFFF, 0xFA17, 8, 0, dport="55&&&65535")]
+    groups = [Group("counters of interfaces", device + frames + source + shown, traffic)]
+    # Reports leave by port 5, which shows its counters to a probe.
+    groups.append(Group("counters of reports", device + shown + ["table_add egress.counts egress.show_counts 5 =>"], [("INT for a host", 4, with_int(stack=block)), ("and again", 4, with_int(stack=block, data=b"longer payload")), ("after reports", 3, read([5]))]))
+    # A queue that is full drops what the egress never sees.
+    full = device + shown + ["set_queue_depth 3 2", "set_queue_rate 20 2"]
+    burst = [to(53, bytes(4 * n), ident=n) for n in range(12)]
+    groups.append(Group("counters of a full queue", full, [("burst", 3, burst), ("after a burst", 3, read([2]), 2), ("burst of IPv6", 3, [six(17, udp(bytes(n), 4000, 53, ENDS6)) for n in range(9)]), ("after another burst", 3, read([2]), 2)]))
+    return groups
+
+
+def ends(device):
+    """Both ends of routes of INT-path: generators at ports 1 and 3, and a collector for two addresses."""
+    number = lambda ports: int.from_bytes(path(ports)[:64], "big")
+    generate = lambda port, ident, ports: f"table_add ingress.generators ingress.generate {port} {ident} => {number(ports):#x}"
+    entries = [generate(3, 1, [4, 2, 3]), generate(3, 2, [2]), generate(3, 3, [1]), generate(3, 4, [16] * 128), generate(3, 0xFFFFFFFF, [4]), "table_add ingress.generators NoAction 3 9 =>",
+               "table_add ingress.collectors ingress.collect 10.0.8.1 => 2 0x020000000018 0x020000000010", "table_add ingress.collectors ingress.collect 10.0.8.2 => 511 0x020000000018 0x020000000010",
+               "table_add ingress.collectors NoAction 10.0.8.3 =>", "table_add egress.egress_port to_fabric 4 => 118"]
+    follow = [trust("follow", 3), trust("follow", 4, 2)]
+    empty = lambda ident, vlan=None, more=b"", ends=None, length=None, **kw: ethernet(0x0800, ipv4(17, udp(struct.pack(">I", ident) + more, 4000, 2222, ends, length=length), **kw), vlan)
+    probe = lambda ports, dst, labels=b"", **kw: ethernet(0x0800, ipv4(17, udp(path(ports, labels), 4000, 2222), dst=dst, **kw))
+    label = bytes(range(22))
+    generated = [
+        ("three switches", 3, empty(1)), ("one switch", 3, empty(2)), ("port 1", 3, empty(3)), ("128 entries", 3, empty(4)), ("highest id", 3, empty(0xFFFFFFFF)), ("VLAN", 3, empty(1, 42)), ("checksum", 3, empty(1, ends=ENDS4)),
+        ("bytes behind UDP", 3, empty(1, more=bytes(14), length=12)), ("TTL 1", 3, empty(1, ttl=1)), ("no room for a label", 3, empty(1, length=12, more=bytes(8))), ("no entry", 3, empty(5)), ("an entry of no action", 3, empty(9)), ("no entry at this port", 4, empty(1)),
+        ("of a host", 1, empty(1)), ("of a host, VLAN", 1, empty(1, 42)), ("options", 3, empty(1, options=b"\1\1\1\0")), ("fragment", 3, empty(1, flags=1)), ("IPv4 checksum wrong", 3, empty(1, broken=1)), ("length beyond IP", 3, empty(1, length=12, **{"dst": "10.0.2.1"})[:38]),
+        ("11 bytes", 3, empty(1, length=11)), ("13 bytes", 3, empty(1, more=b"x")), ("cut", 3, empty(1)[:44]), ("IP shorter than UDP", 3, ethernet(0x0800, ipv4(17, udp(struct.pack(">I", 1), 4000, 2222), length=31))), ("a whole probe", 3, probe([4, 2], "10.0.2.1")),
+        ("generated where it is collected", 3, empty(3, dst="10.0.8.1")), ("IPv6", 3, ethernet(0x86DD, ipv6(17, udp(struct.pack(">I", 1), 4000, 2222, ENDS6)))),
+    ]
+    collected = [
+        ("route used up", 4, probe([1], "10.0.8.1", label * 3)), ("route used up, VLAN", 4, (lambda f: f[:12] + struct.pack(">HH", 0x8100, 42) + f[12:])(probe([1], "10.0.8.1", label))), ("route not used up", 4, probe([2], "10.0.8.1", label)), ("highest entry left", 4, probe([1] * 127 + [2], "10.0.8.1", label)),
+        ("address without a collector", 4, probe([1], "10.0.8.9", label)), ("an entry of no action", 4, probe([1], "10.0.8.3", label)), ("a port that drops", 4, probe([1], "10.0.8.2", label)), ("TTL 1", 4, probe([1], "10.0.8.1", ttl=1)), ("from a host", 1, probe([1], "10.0.8.1")),
+        ("no labels", 3, probe([1], "10.0.8.1")), ("128 labels", 3, probe([1], "10.0.8.1", label * 128)), ("wrong checksum", 4, probe([1], "10.0.8.1", broken=1)),
+    ]
+    inside = [watch("track", 0xFFFFFFFF, 0xF000, 0, 8, 0, dport="2222&&&65535")]
+    # A plan of "hopscope plan cover --sr" by tables.py: at its first node and at its last one.
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "plan-paths.json")) as f:
+        plan = json.load(f)
+    hosts = {"spine-1": {"address": "10.0.8.9", "mac": "02:00:00:00:00:19", "switch_mac": "02:00:00:00:00:10"}}
+    planned = lambda node: device + [tables.as_command(*e) for e in tables.path_entries(plan, node, hosts)] + [trust("follow")]
+    return [Group("INT-path: first node of a plan", planned("spine-0"), [("empty", 4, empty(1, dst="10.0.8.9")), ("of no probe", 4, empty(2, dst="10.0.8.9"))]),
+            Group("INT-path: last node of a plan", planned("spine-1"), [("route used up", 3, probe([1], "10.0.8.9", label * 6)), ("on its way", 1, probe([2, 1, 3, 2], "10.0.8.9", label * 2))]),
+            Group("INT-path: generator", device + entries + follow, generated), Group("INT-path: collector", device + entries + follow, collected),
+            Group("INT-path: empty probes of hosts, with INT", device + entries + follow + inside + ["table_add ingress.forward.forwarding4 ingress.forward.forward 10.0.5.0/24 => 3 0x020000000013 0x020000000010"], [("12 bytes to 2222, with INT", 1, empty(1, dst="10.0.5.1"))])]

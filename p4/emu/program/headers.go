@@ -178,8 +178,12 @@ func (h *hop) block(b []byte, bitmap uint16, reserved, fant bool) (_ []byte, com
 	if !reserved {
 		return b, false
 	}
-	if fant && shown.Counts != nil {
-		b = headers.AppendCounted(b, headers.INT2FANT, bitmap&reservedBits, &decode.Hop{}, shown.Counts)
+	counts := h.counts
+	if shown.Counts != nil { // of a network around the switch
+		counts = shown.Counts
+	}
+	if fant && counts != nil {
+		b = headers.AppendCounted(b, headers.INT2FANT, bitmap&reservedBits, &decode.Hop{}, counts)
 		bitmap &^= reservedBits
 	}
 	for n := 9; n < 15; n++ {
@@ -206,6 +210,7 @@ type hop struct {
 	ingressTime, egressTime uint64 // ns
 	logicalIn, logicalOut   uint32
 	shown                   *Shown
+	counts                  *decode.HopCounts // of the egress port; nil for none
 }
 
 // hidden stands for what is not shown.

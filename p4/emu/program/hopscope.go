@@ -1,20 +1,22 @@
 package program
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/hopscope/hopscope/p4"
 )
 
-// hopscope is p4/hopscope.p4: INT-MD with assignments, PINT, source-routed probes, several next hops, and a port of the
-// controller. Its parts are those of the other programs.
+// hopscope is p4/hopscope.p4: INT-MD with assignments, counters of interfaces, PINT, source-routed probes, several next
+// hops, and a port of the controller. Its parts are those of the other programs.
 type hopscope struct {
 	intmd
 	pint       digests
+	interfaces interfaces
 	withoutINT bool
 	readsINT   bool // and writes none
 
-	probes, other, salt, member, loops *p4.Rows
+	probes, other, salt, member, loops, generators, collectors *p4.Rows
 	// Packets by ingress port that were dropped as probes of a port that is not trusted, and by reason.
 	untrusted, dropped map[uint16]uint64
 }
@@ -49,10 +51,10 @@ const (
 )
 
 // ofINT are the tables of the part INT.
-var ofINT = []string{"ingress.watch", "ingress.acl", "ingress.drops", "egress.queues", p4.AssignedName}
+var ofINT = []string{"ingress.watch", "ingress.acl", "ingress.drops", "egress.queues", countsName, p4.AssignedName}
 
 func (c *hopscope) tables() []p4.Table {
-	list := c.intmd.tables()
+	list := append(c.intmd.tables(), p4.Table{Name: countsName, Key: []p4.Field{field("egress", 9, p4.Exact)}, Actions: []p4.Action{act("show_counts"), act("NoAction")}, Size: 512})
 	if c.withoutINT {
 		list = slices.DeleteFunc(list, func(t p4.Table) bool { return slices.Contains(ofINT, t.Name) })
 	}
@@ -71,6 +73,8 @@ func (c *hopscope) tables() []p4.Table {
 		p4.Table{Name: saltName, Actions: []p4.Action{act("set_salt", 32)}, Size: 1},
 		p4.Table{Name: memberName, Key: []p4.Field{field("group", 16, p4.Exact), field("chosen", 16, p4.Exact)}, Actions: forward, Size: 4096},
 		p4.Table{Name: loopsName, Key: []p4.Field{field("egress", 9, p4.Exact)}, Actions: []p4.Action{act("report_loops", 32, 8, 48), none}, Size: 512},
+		p4.Table{Name: p4.GeneratorsName, Key: []p4.Field{field("ingress", 9, p4.Exact), field("id", 32, p4.Exact)}, Actions: []p4.Action{act("generate", 512), none}, Size: 1024},
+		p4.Table{Name: p4.CollectorsName, Key: []p4.Field{field("dst", 32, p4.Exact)}, Actions: []p4.Action{act("collect", 9, 48, 48), none}, Size: 1024},
 		p4.Table{Name: pintWatchName, Key: flowKey(), Actions: []p4.Action{act("pint_carry", 32, 8, 1), none}, Size: 1024},
 	)
 	for _, t := range c.pint.tables() {
@@ -94,6 +98,8 @@ func (c *hopscope) defaults() []p4.Entry {
 func (c *hopscope) bind(t *p4.Store) {
 	c.intmd.bind(t)
 	c.pint.bind(t)
+	c.interfaces.bind(t)
+	c.generators, c.collectors = t.Rows(p4.GeneratorsName), t.Rows(p4.CollectorsName)
 	c.pint.watch = t.Rows(pintWatchName)
 	c.probes, c.other, c.salt, c.member, c.loops = t.Rows(probesName), t.Rows(otherName), t.Rows(saltName), t.Rows(memberName), t.Rows(loopsName)
 }
@@ -119,12 +125,22 @@ func (c *hopscope) parse(p *Packet) (packetOut []byte) {
 		kind = get(p.pint, 2)
 	}
 	if p.parseIP(kind) {
+		p.segment = !c.withoutINT && p.segmentRouted()
 		p.parseL4(p.form == 0, !c.withoutINT)
 	}
 	return packetOut
 }
 
 func (c *hopscope) ingress(s *Switch, p *Packet, head []byte) bool {
+	leaves := c.decide(s, p, head)
+	if leaves && p.Instance == normal && !c.withoutINT {
+		c.interfaces.offer(p)
+	}
+	return leaves
+}
+
+// decide is the ingress up to the port of a packet, or of its clone.
+func (c *hopscope) decide(s *Switch, p *Packet, head []byte) bool {
 	packetOut := c.parse(p)
 	p.payload = p.rest
 	m := &p.meta
@@ -152,7 +168,9 @@ func (c *hopscope) ingress(s *Switch, p *Packet, head []byte) bool {
 		if p.v4 != nil && !checkIPv4(p.v4, p.options) || p.failed && p.shim == nil {
 			return false
 		}
-		p.Port = p.follow()
+		if !c.ends(p) {
+			p.Port = p.follow()
+		}
 	case p.plain:
 		return c.pass(p)
 	case p.bad4 || p.v4 != nil && !checkIPv4(p.v4, p.options):
@@ -163,6 +181,44 @@ func (c *hopscope) ingress(s *Switch, p *Packet, head []byte) bool {
 		}
 	}
 	return p.Port != dropPort
+}
+
+// ends reports whether a probe of INT-path is where its route ends. A generator writes a route into an empty one before; without a
+// route it goes nowhere.
+func (c *hopscope) ends(p *Packet) bool {
+	if p.empty != nil {
+		if c.generate(p); p.path == nil {
+			p.Port = dropPort
+			return true
+		}
+	}
+	if p.path == nil || bytes.Count(p.path, zero[:1]) < len(p.path) {
+		return false
+	}
+	r := c.collectors.Find(p.v4[16:20])
+	if r.Action != "collect" {
+		return false
+	}
+	p.Port = uint16(r.Arg(0))
+	append48(append48(p.eth[:0], r.Arg(1)), r.Arg(2))
+	return true
+}
+
+var zero [1]byte
+
+// generate writes the route of a table into an empty probe.
+func (c *hopscope) generate(p *Packet) {
+	k := p.put(2 + 4)
+	put(k, 0, p.in)
+	copy(k[2:], p.empty)
+	r := c.generators.Find(k)
+	if r.Action != "generate" {
+		return
+	}
+	p.path = r.Params[0].Append(p.put(pathPorts)[:0], pathPorts)
+	put(p.v4, 2, get(p.v4, 2)+pathPorts)
+	put(p.udp, 4, get(p.udp, 4)+pathPorts)
+	put(p.udp, 6, 0)
 }
 
 // probeKey is the key of the table of probes.
@@ -271,11 +327,14 @@ func (c *hopscope) egress(s *Switch, p *Packet, pass *Pass) bool {
 		p.packetIn = p.put(2)
 		put(p.packetIn, 0, p.in<<7)
 	}
+	e := leaving{intmd: &c.intmd, s: s, p: p, m: m, room: room}
+	if !c.withoutINT && !p.discards(sink && !p.followed) {
+		e.counts = c.interfaces.leave(p)
+	}
 	if p.plain {
 		p.deparse(0)
 		return true
 	}
-	e := leaving{intmd: &c.intmd, s: s, p: p, m: m, room: room}
 	if sink {
 		e.session, m.collector = uint32(to.Arg(1)), uint8(to.Arg(2))
 	}
@@ -323,9 +382,14 @@ func (c *hopscope) clone(s *Switch, p *Packet, pass *Pass) (leaves bool) {
 		if p.Instance == ingressClone {
 			m.arrived = pass.IngressTime
 		}
-		return c.intmd.clone(s, p)
+		if leaves = c.intmd.clone(s, p); leaves {
+			c.interfaces.leaveReport(p)
+		}
+		return leaves
 	}
-	leaves = c.pint.report(s, p)
+	if leaves = c.pint.report(s, p); leaves && !c.withoutINT {
+		c.interfaces.leaveReport(p)
+	}
 	if m.nextAbout != 0 {
 		m.about, m.collector, m.size = m.nextAbout, m.nextCollector, m.nextSize
 		m.nextAbout, p.cloned, p.session = 0, true, m.nextSession

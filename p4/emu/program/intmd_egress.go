@@ -1,6 +1,9 @@
 package program
 
-import "github.com/hopscope/hopscope/p4"
+import (
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/p4"
+)
 
 // leaving is a packet's way through the egress.
 type leaving struct {
@@ -18,8 +21,9 @@ type leaving struct {
 	removed, added uint64 // sums of words that leave the packet, and of those that come
 	grown          uint16
 	hadINT         bool
-	mine           bool // the interface is assigned to the flow
-	complement     bool // the block has one
+	mine           bool              // the interface is assigned to the flow
+	complement     bool              // the block has one
+	counts         *decode.HopCounts // of the port; nil for none
 }
 
 // words16 is the sum of the 16-bit words of b.
@@ -162,7 +166,7 @@ func (e *leaving) insert(track *instructions) {
 // push adds the node's block, or records why not.
 func (e *leaving) push(ipLen uint16, shown *Shown) {
 	p, h := e.p, e.s.hopOf(e.m)
-	h.shown = shown
+	h.shown, h.counts = shown, e.counts
 	domain := get(p.head, 6)
 	block, complement := h.block(p.put(longestBlock)[:0], get(p.head, 4), true, domain == fantID)
 	words := uint8(len(block) / 4 & 31)

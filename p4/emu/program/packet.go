@@ -31,6 +31,7 @@ type Packet struct {
 	v4                    ip4
 	options               []byte
 	v6                    ip6
+	routing               []byte // the first bytes behind it
 	udp                   udp
 	tcp                   tcp
 	shim                  shim
@@ -38,6 +39,7 @@ type Packet struct {
 	block                 []byte // of this node
 	stack                 []byte
 	path, pathLabel       []byte
+	empty                 []byte // the action id of an empty probe
 	payload               []byte
 
 	l4Len            uint16
@@ -49,6 +51,8 @@ type Packet struct {
 
 	form     uint8 // what it looks like: a probe, or a packet with a digest
 	followed bool  // it is a probe
+	segment  bool  // IPv6 with a header of segment routing
+	offered  pair  // to its port, with it
 	plain    bool  // it leaves as it came
 
 	cloned   bool   // a clone follows
@@ -157,9 +161,9 @@ func (p *Packet) deparse(limit int) {
 		b = append(append(append(append(b, p.route...), p.entry...), p.entries...), p.type2...)
 		b = append(append(b, p.labels...), p.label...)
 	}
-	b = append(append(append(append(append(b, p.v4...), p.options...), p.v6...), p.udp...), p.tcp...)
+	b = append(append(append(append(append(append(b, p.v4...), p.options...), p.v6...), p.routing...), p.udp...), p.tcp...)
 	b = append(append(append(append(b, p.shim...), p.head...), p.block...), p.stack...)
-	b = append(append(append(b, p.path...), p.pathLabel...), p.payload...)
+	b = append(append(append(append(b, p.path...), p.pathLabel...), p.empty...), p.payload...)
 	p.Head, p.Length = b, len(b)+p.length-len(p.frame)
 	if limit > 0 && p.Length > limit {
 		p.Length = limit

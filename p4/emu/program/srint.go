@@ -23,6 +23,8 @@ const (
 	typeRoute   = 0x0700
 	typeLabels  = 0x0701
 	pathFixed   = 76 // UDP header, route and action id
+	pathEmpty   = 12 // UDP header and action id
+	pathPorts   = 64
 	pathLabel   = 22
 	pathLongest = pathFixed + 128*pathLabel
 )
@@ -99,6 +101,12 @@ func (p *Packet) parseProbeIPv4() {
 // parsePath reads the route of INT-path.
 func (p *Packet) parsePath() {
 	p.form = formPath
+	if get(p.udp, 4) == pathEmpty {
+		if p.verify(pathEmpty <= p.l4Len) {
+			p.empty = p.read(4)
+		}
+		return
+	}
 	if length := get(p.udp, 4); p.verify(length >= pathFixed && length <= pathLongest && length <= p.l4Len) {
 		p.path = p.read(64)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -320,6 +321,9 @@ func (s *Switch) Command(line string) error {
 func parseNumber(w string) (p4.Value, error) {
 	if n, err := strconv.ParseUint(w, 0, 64); err == nil {
 		return num(n), nil
+	}
+	if n, ok := new(big.Int).SetString(w, 0); ok && n.Sign() >= 0 {
+		return p4.Bytes(n.Bytes()), nil
 	}
 	a, err := netip.ParseAddr(w)
 	if err != nil {
