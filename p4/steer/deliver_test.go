@@ -1,6 +1,7 @@
 package steer
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -254,4 +255,30 @@ func TestDeliveryWaits(t *testing.T) {
 	x.carryOut(farPlan())
 	waits(nearPlan())
 	approved(farPlan())
+}
+
+// TestDeliveryWaitsForProbes: the first plan of a loop needs no approval. Where others do, none is made to go with it.
+func TestDeliveryWaitsForProbes(t *testing.T) {
+	for _, approve := range []bool{true, false} {
+		x := newPeeredOf(t, rftProgram, nil, loadIfEmpty, nil, approve, true) // in a dry run there is no first plan
+		o := &deliverer{cfg: p4.DefaultDeliveryConfig(), links: orchestrateLinks(t), missed: map[string]int{}, silent: map[string]time.Time{}}
+		o.cfg.Servers = []p4.DeliveryHost{{Name: "near", Page: "http://near"}}
+		x.assigned.now.Store(&Network{deliverer: o})
+		s := &Steering{Cycle: time.Hour, Network: &Network{Control: x.network, deliverer: o}, Loop: x.loop, Switches: &Switches{}, Log: slog.New(slog.DiscardHandler), Approve: approve, Deliver: time.Millisecond,
+			Open: func(url string) *Page {
+				return &Page{URL: url, Get: func(context.Context, string, any) error { return errors.New("no answer") }}
+			}}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); s.Run(ctx) }()
+		x.cycles(2)
+		if !approve {
+			x.until("a plan is tried", func() bool { return x.status().Delivery.Failed > 0 })
+		}
+		cancel()
+		<-ended
+		if d := x.status().Delivery; approve && d.Failed+d.Plans > 0 {
+			t.Errorf("a plan before the first one: %+v", d)
+		}
+	}
 }

@@ -33,8 +33,7 @@ func (x *Network) readDeliverer(cfg *Files) error {
 	}
 	x.deliverer = o
 	if plan != nil {
-		var d *p4.Delivered
-		d, err = o.tables.Entries(plan, o.switches)
+		d, err := o.tables.Entries(plan, o.switches)
 		switch {
 		case err == nil:
 			o.plan = plan
@@ -100,9 +99,7 @@ func (o *deliverer) resume(before *deliverer) {
 // deliver makes a plan for what servers measure, keeps it, and begins to carry it out.
 func (s *Steering) deliver(ctx context.Context) {
 	o := s.Network.deliverer
-	asked, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	status, err := s.Loop.Status(asked)
+	status, err := s.ask(ctx)
 	var plan *delivery.Plan
 	if err == nil {
 		plan, err = o.next(ctx, s.Open, status.Suspects)
@@ -168,9 +165,7 @@ func (s *Steering) step(ctx context.Context) {
 	if o == nil || len(o.steps) == 0 && !o.unkept {
 		return
 	}
-	asked, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	status, err := s.Loop.Status(asked)
+	status, err := s.ask(ctx)
 	if err != nil || status.Delivery == nil || !status.Delivery.Reached {
 		return // the next time
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/p4"
+	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/planner/delivery"
 )
 
@@ -100,5 +101,58 @@ func TestDelivererMeasures(t *testing.T) {
 	status = `{"window_ms":9223372036854775807,"windows":50}`
 	if _, err := o.measure(t.Context(), open); err == nil || !strings.Contains(err.Error(), "none of a collector") {
 		t.Errorf("windows of %s: %v", status, err)
+	}
+}
+
+// TestDelivererAvoids leaves suspicious links out of plans, from a weight on and in either direction, while there is another way.
+func TestDelivererAvoids(t *testing.T) {
+	links := orchestrateLinks(t)
+	g := links.graph
+	point, spines := "leaf-1", []string{"spine-0", "spine-1"}
+	problem := &delivery.Problem{Nodes: []delivery.Node{{ID: point, Kind: delivery.PointNode, Rate: 0.1, Deadline: 100, Loss: 0.5}, {ID: "a", Kind: delivery.ServerNode, Capacity: 1, Up: 1}}}
+	between := map[string][2]int{} // numbers of both directions, by spine
+	leaf, _ := g.Lookup(point)
+	for k, spine := range spines {
+		n, ok := g.Lookup(spine)
+		if !ok {
+			t.Fatalf("no node %s", spine)
+		}
+		to, from := g.Between(leaf, n), g.Between(n, leaf)
+		between[spine] = [2]int{to, from}
+		problem.Nodes = append(problem.Nodes, delivery.Node{ID: spine, Kind: delivery.SwitchNode, Capacity: 1, Up: 1})
+		problem.Links = append(problem.Links, delivery.Link{A: point, B: spine, PortA: g.Port(to), PortB: g.Port(from), Latency: 1, Capacity: 1, Up: 1},
+			delivery.Link{A: spine, B: "a", PortA: 400, PortB: k + 1, Latency: 1, Capacity: 1, Up: 1})
+	}
+	o := &deliverer{links: links, problem: problem, missed: map[string]int{}, silent: map[string]time.Time{},
+		cfg: p4.DeliveryConfig{Margin: 1.25, Avoid: 2, ReportBytes: 200, Servers: []p4.DeliveryHost{{Name: "a"}}, Points: []p4.DeliveryPoint{{Name: point}}}}
+	next := func(what string, suspects ...control.Suspect) string {
+		t.Helper()
+		plan, err := o.next(t.Context(), nil, suspects)
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if plan != nil {
+			o.plan = plan
+		}
+		if len(o.plan.Assignment) != 1 || len(o.plan.Unserved) > 0 {
+			t.Fatalf("%s: %+v", what, o.plan)
+		}
+		return o.plan.Assignment[0].Path[1]
+	}
+	was := next("no suspicion")
+	for direction := range 2 {
+		of := func(spine string, weight float64) control.Suspect {
+			return control.Suspect{Link: links.Name(between[spine][direction]), Weight: weight}
+		}
+		if now := next("a low weight", of(was, 1.9)); now != was {
+			t.Errorf("direction %d: weight 1.9 moves reports to %s", direction, now)
+		}
+		now := next("a suspicious link", of(was, 2))
+		if now == was {
+			t.Errorf("direction %d: reports pass a suspicious link", direction)
+		}
+		if was = next("both links", of(spines[0], 2), of(spines[1], 2)); was != now {
+			t.Errorf("direction %d: reports move where every way is suspicious", direction)
+		}
 	}
 }

@@ -114,11 +114,6 @@ func (c *OrchestrateConfig) readAssignment() (*orchestrate.Plan, error) {
 	return &p, nil
 }
 
-// write replaces the plan of the settings.
-func (c *OrchestrateConfig) write(p *orchestrate.Plan) error {
-	return writePlan("orchestrate.file", c.File, p)
-}
-
 // egressOf is an interface by its name NODE:PORT. The node is a name of the topology, or its number in reports.
 func (d *Links) egressOf(name string) (node string, port int, err error) {
 	at := strings.LastIndexByte(name, ':')

@@ -297,7 +297,7 @@ func (s *Steering) carry(ctx context.Context, o *orchestrator, plan *orchestrate
 		return err
 	}
 	if !s.Approve {
-		if err := o.cfg.write(plan); err != nil {
+		if err := writePlan("orchestrate.file", o.cfg.File, plan); err != nil {
 			return err
 		}
 	}
@@ -332,13 +332,11 @@ func (s *Steering) keep(ctx context.Context) {
 	if o == nil || !o.unkept {
 		return
 	}
-	asked, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	status, err := s.Loop.Status(asked)
+	status, err := s.ask(ctx)
 	if err != nil || status.Orchestration == nil || !status.Orchestration.InForce {
 		return // the next time
 	}
-	if err := o.cfg.write(o.plan); err != nil {
+	if err := writePlan("orchestrate.file", o.cfg.File, o.plan); err != nil {
 		o.fail(err, s.Log)
 		return
 	}

@@ -68,12 +68,12 @@ func (s *Steering) Run(ctx context.Context) {
 			s.step(ctx)
 			continue
 		case <-deliver:
-			if s.Network.deliverer != nil {
+			if s.Network.deliverer != nil && s.mayPlan(ctx) {
 				s.deliver(ctx)
 			}
 			continue
 		case <-assign:
-			if s.Network.orchestrator != nil {
+			if s.Network.orchestrator != nil && s.mayPlan(ctx) {
 				s.orchestrate(ctx)
 			}
 			continue
@@ -89,6 +89,19 @@ func (s *Steering) Run(ctx context.Context) {
 		}
 		s.Settings.Report(s.Network, restart, s.Log)
 	}
+}
+
+// ask returns the status of the loop. It waits for a short time.
+func (s *Steering) ask(ctx context.Context) (loop.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return s.Loop.Status(ctx)
+}
+
+// mayPlan reports whether a plan would wait for approval if it has to. The first one of a loop does not, with all entries.
+func (s *Steering) mayPlan(ctx context.Context) bool {
+	status, err := s.ask(ctx)
+	return !s.Approve || err == nil && status.Epoch > 0
 }
 
 // reload adopts the present contents of the files, or refuses all of it.
