@@ -64,6 +64,7 @@ func TestPage(t *testing.T) {
 		{"matrix", testPageMatrix},
 		{"loading", testPageLoading},
 		{"no history", testPageNoHistory},
+		{"room", testPageRoom},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, parent) })
 	}

@@ -3,7 +3,7 @@
 
 import type { Finding } from "./api";
 import { el, setHidden, setText, shown } from "./dom";
-import { clock, hopName, hopShort, hopWords, inUnit, stamp, tick } from "./format";
+import { clock, hopShort, hopWords, inUnit, nodeShort, stamp, tick } from "./format";
 import { Marks, kindName, rank, severityName } from "./marks";
 import { Matrix, Row, worst } from "./matrix";
 import { Scale, colors, css, fit } from "./palette";
@@ -221,8 +221,7 @@ export class Bitmap {
     const level = this.marks.level(row.node, row.egressIf);
     c.fillStyle = css(level || row.id === this.selected ? "--text" : "--text-2");
     const room = gutter - 32;
-    let text = shown(whole ? hopName(row.node, row.egressIf) : row.node);
-    if (whole && c.measureText(text).width > room) text = shown(hopShort(row.node, row.egressIf));
+    let text = shown(whole ? hopShort(row.node, row.egressIf) : row.node === "other" ? row.node : nodeShort(row.node)); // the tooltip has the number too
     while (text.length > 1 && c.measureText(text).width > room) text = `${text.replace(/…$/, "").slice(0, -1)}…`;
     if (whole || h >= 5) c.fillText(text, 22, y + h / 2 + 0.5);
   }

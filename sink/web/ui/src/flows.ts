@@ -4,7 +4,7 @@ import { NotFound, ask, type FlowHop, type FlowList, type FlowRow, type FlowSeri
 import { Chart } from "./chart";
 import type { Panel } from "./dashboard";
 import { Filter, Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
-import { bytes, clock, interfaceName, moment, nanoseconds, nanosecondsWithin, nodeName, hopWords, plural, short, span } from "./format";
+import { bytes, clock, interfaceName, moment, nanoseconds, nanosecondsWithin, nodeName, nodeShort, hopWords, plural, short, span } from "./format";
 import { severalWords } from "./paths";
 import { Sort, type Column } from "./sort";
 import { drawSpark } from "./spark";
@@ -172,7 +172,7 @@ export class FlowsView {
       if (!(li instanceof HTMLLIElement) || !li.children[0] || !li.children[1]) return;
       li.dataset.node = p.node;
       li.dataset.if = p.egress_if ?? "";
-      setText(li.children[0], p.node ? nodeName(p.node) : "?");
+      setText(li.children[0], p.node ? nodeShort(p.node) : "?");
       setAttribute(li.children[0], "title", hopWords(p.node, p.egress_if));
       setText(li.children[1], nanosecondsWithin(p.latency_p99_ns, p.latency_p99_error));
       setAttribute(li, "class", path.length > 1 && total > 0 && (p.latency_p99_ns ?? 0) > 0.6 * total ? "slowest" : null);

@@ -150,6 +150,11 @@ export function nodeName(node: string): string {
   return beside(called.get(node), ownNumber(node));
 }
 
+// nodeShort is nodeName for narrow places: a name alone instead of its number.
+export function nodeShort(node: string): string {
+  return called.get(node) ?? ownNumber(node);
+}
+
 // nodeTitle is what the map calls a node: as the inventory does, or else as its own topology.
 export function nodeTitle(node: string, own: string | undefined): { name: string; title: string } {
   const number = ownNumber(node), name = called.get(node) ?? own;
@@ -169,8 +174,7 @@ export function hopName(node: string, egressIf: string | undefined): string {
 // hopShort is hopName for narrow places: a name alone instead of its number.
 export function hopShort(node: string, egressIf: string): string {
   if (node === "other") return hopName(node, egressIf);
-  const name = called.get(node) ?? ownNumber(node);
-  return egressIf && egressIf !== "0" ? `${name} → ${egressIf}` : name;
+  return egressIf && egressIf !== "0" ? `${nodeShort(node)} → ${egressIf}` : nodeShort(node);
 }
 
 export function hopWords(node: string, egressIf: string | undefined): string {

@@ -21,6 +21,7 @@ import { ProbedView } from "./probed";
 import { LedgerView } from "./ledger";
 import { Live } from "./live";
 import { MapView } from "./map";
+import { foldNavigation } from "./nav";
 import { Network } from "./network";
 import { darkMode } from "./palette";
 import { PathsView } from "./paths";
@@ -436,6 +437,7 @@ bindKeys([
   } },
 ]);
 
+foldNavigation();
 if (map.visit(window.location.hash)) byId("map").scrollIntoView();
 else visitTable();
 live.connect();
