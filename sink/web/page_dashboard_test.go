@@ -83,8 +83,8 @@ func testPageMatrix(t *testing.T, parent context.Context) {
 	b.wait(t, `document.querySelector("#announce-cell").textContent !== `+strconv.Quote(first))
 	b.press(t, kb.Enter)
 	b.wait(t, `location.hash.startsWith("#map=link/") && !document.querySelector("#map-panel").hidden`)
-	eval[bool](t, b, `(URL.createObjectURL = (x) => { window.saved = x.type + " " + (x.size > 500); return "about:blank"; }, HTMLAnchorElement.prototype.click = function () { window.savedAs = this.download; }, document.querySelector(".matrix-head button").click(), true)`)
-	b.wait(t, `window.savedAs === "latency-p99.png" && window.saved === "image/png true"`)
+	eval[bool](t, b, `(URL.createObjectURL = (x) => { window.saved = x.type + " " + (x.size > 500); return "about:blank"; }, HTMLAnchorElement.prototype.click = function () { window.savedAs = this.download; }, document.querySelector(".matrix-head [title='Save as PNG']").click(), true)`)
+	b.wait(t, `window.savedAs === "matrix-of-links-latency-p99.png" && window.saved === "image/png true"`)
 	b.size(t, 390, 844)
 	b.settle(t, 300*time.Millisecond)
 	if eval[bool](t, b, `document.documentElement.scrollWidth > innerWidth`) {

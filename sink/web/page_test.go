@@ -65,6 +65,7 @@ func TestPage(t *testing.T) {
 		{"loading", testPageLoading},
 		{"no history", testPageNoHistory},
 		{"room", testPageRoom},
+		{"save", testPageSave},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, parent) })
 	}

@@ -3,10 +3,12 @@
 
 import type { Finding } from "./api";
 import { el, setHidden, setText, shown } from "./dom";
-import { clock, hopShort, hopWords, inUnit, nodeShort, stamp, tick } from "./format";
+import { rawUnits } from "./chart";
+import { clock, hopName, hopShort, hopWords, inUnit, nodeShort, stamp, tick } from "./format";
 import { Marks, kindName, rank, severityName } from "./marks";
 import { Matrix, Row, worst } from "./matrix";
 import { Scale, colors, css, fit } from "./palette";
+import { iso, part, type Drawn, type Table } from "./save";
 import { fitCanvas } from "./spark";
 
 export type Order = "worst" | "node";
@@ -93,6 +95,20 @@ export class Bitmap {
     const busy = this.hover !== null || document.activeElement === this.scroller;
     if (other || rows || (!busy && Date.now() - this.sortedAt > resortEvery)) this.sort();
     this.draw();
+  }
+
+  // table has the rows in their order, also those out of sight.
+  table(): Table {
+    const unit = rawUnits[this.matrix.unit] ?? this.matrix.unit;
+    return {
+      heads: ["Node", "Egress interface", "Name", ...this.matrix.windows.map((w) => `${iso(w)} (${unit})`)],
+      rows: this.sorted.map((r) => [r.node, r.egressIf, hopName(r.node, r.egressIf), ...this.matrix.windows.map((_, i) => r.values[i])]),
+    };
+  }
+
+  // drawn is what is in sight.
+  drawn(): Drawn[] {
+    return [part(this.canvas), part(this.axis, 0, this.canvas.clientHeight)];
   }
 
   mark(findings: Iterable<Finding>): void {

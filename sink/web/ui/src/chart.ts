@@ -5,8 +5,12 @@ import type { Finding, Maybe } from "./api";
 import { el, setText } from "./dom";
 import { clock, inUnit, none, tick } from "./format";
 import { css } from "./palette";
+import { iso, saveButtons } from "./save";
 
 const shortest = 60; // seconds on the time axis, at least
+
+// rawUnits are those of values as the API has them.
+export const rawUnits: Record<string, string> = { ns: "ns", B: "bytes", ratio: "ratio" };
 
 // lonely picks the values without a neighbour: no line shows them.
 const lonely: uPlot.Series.Points.Filter = (u, series) => {
@@ -30,11 +34,23 @@ export class Chart {
   private shape = "";
   private data: ChartData = { windows: [], lines: [], findings: [] };
   private readonly values: HTMLElement[] = [];
+  private readonly save: HTMLElement;
+  of = ""; // what the chart is of, in the names of files
 
   // zoom is called with the time over which the pointer was dragged, in ms.
   zoom: ((from: number, to: number) => void) | null = null;
 
   constructor(private readonly title: string, private readonly unit: string, private readonly sync: string, private readonly height: number) {
+    this.save = saveButtons(() => (this.of ? `${this.title} of ${this.of}` : this.title), {
+      csv: () => ({
+        heads: ["End of window", ...this.data.lines.map((l) => `${l.label} (${rawUnits[this.unit] ?? this.unit})`)],
+        rows: this.data.windows.map((w, i) => [iso(w), ...this.data.lines.map((l) => l.values[i])]),
+      }),
+      png: () => ({
+        title: this.of ? `${this.title}, ${this.of}` : this.title, keys: this.data.lines.map((l): [string, string] => [l.label, css(l.color)]),
+        parts: this.plot ? [{ canvas: this.plot.ctx.canvas, x: 0, y: 0, width: this.plot.width, height: this.plot.height }] : [],
+      }),
+    });
     this.element.append(this.caption, this.canvas);
     new ResizeObserver(() => {
       const width = this.canvas.clientWidth;
@@ -71,6 +87,7 @@ export class Chart {
       this.values.push(value);
       this.caption.append(el("span", { class: "chart-key" }, sample, `${l.label} `, value));
     }
+    this.caption.append(this.save);
   }
 
   // show writes the values under the pointer, or the latest, beside the names of the lines.

@@ -3,18 +3,24 @@
 import type { Earlier, Maybe, Range } from "./api";
 import { setAttribute, setText } from "./dom";
 import { none, plural, stamp } from "./format";
+import type { Fields } from "./save";
 import type { Column } from "./sort";
 
 // A row of a table that may have differences, by column.
 export interface Compared { changes?: Record<string, Maybe> }
 
-// Change is a column of differences. write writes an amount; worse is set where more is bad.
-export interface Change { of: string; text: string; title: string; worse: boolean; write(v: number): string }
+// Change is a column of differences. write writes an amount; worse is set where more is bad; unit is that of the raw value.
+export interface Change { of: string; text: string; title: string; worse: boolean; unit: string; write(v: number): string }
 
 export const comparing = (): boolean => document.body.dataset.compares === "1";
 
 export function changeColumns(changes: Change[]): Column[] {
   return changes.map((c) => ({ name: `${c.of}_change`, text: c.text, cls: "num change", title: `${c.title}, less that of the day before` }));
+}
+
+// changeFields are those columns of a file.
+export function changeFields<T extends Compared>(range: Range | undefined, changes: Change[]): Fields<T> {
+  return range?.compared ? Object.fromEntries(changes.map((c) => [`${c.title}, less that of the day before (${c.unit})`, (row: T) => row.changes?.[c.of]])) : {};
 }
 
 // setChanges fills the last cells of a row.

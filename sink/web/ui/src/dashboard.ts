@@ -4,8 +4,8 @@ import { NotFound, Refused, ask, order, type Finding, type FlowSeries, type HopS
 import { Chart, type ChartData, type Line } from "./chart";
 import { byId, el, setAttribute, setHidden, setText } from "./dom";
 import { bytes, hopName, nanoseconds, nodeName, none, percent, plural, short, span } from "./format";
-import { saveAs } from "./map_matrix";
 import { Marks } from "./marks";
+import { saveAs } from "./save";
 
 export interface Panel { title?: string; kind: string; of: string[]; show: string; hops?: { node: string; egress_if: string }[]; problem?: string }
 export interface Board { name: string; title: string; panels: Panel[]; problem?: string }
@@ -243,6 +243,7 @@ class PanelView {
     this.chart = new Chart(p.kind === "link" ? q.text : `${q.text} p99 by hop`, q.unit, "dashboard", 130);
     this.chart.zoom = (from, to) => events.zoom(from, to);
     const name = wordsOf(p);
+    this.chart.of = name;
     this.element = el("article", { class: "panel", "aria-label": name },
       el("div", { class: "panel-head" }, el("h3", {}, el("button", { type: "button", class: "link", title: `Open the ${p.kind}`, click: () => this.open() }, name)), el("span", { class: "panel-kind" }, p.kind),
         el("button", { type: "button", class: "panel-remove", "aria-label": `Remove ${name}`, title: "Remove", click: remove }, "×")),

@@ -1,9 +1,10 @@
 // Who sends reports, and what of it got lost on the way.
 
-import type { ExporterList, ExporterRow } from "./api";
-import { changeColumns, comparedWords, setChanges, type Change } from "./compare";
+import { ask, type ExporterList, type ExporterRow, type Range } from "./api";
+import { changeColumns, changeFields, comparedWords, setChanges, type Change } from "./compare";
 import { Filter, Keyed, Pager, byId, el, icon, setAttribute, setHidden, setText } from "./dom";
-import { during, moment, percent, plural, short, span } from "./format";
+import { during, moment, nodeName, percent, plural, short, span } from "./format";
+import { every, iso, rangeQuery, saveButtons, tableOf, type Fields, type Table } from "./save";
 import { Sort, type Column } from "./sort";
 import { drawSpark } from "./spark";
 
@@ -24,12 +25,20 @@ const columns: Column[] = [
 ];
 
 const changes: Change[] = [
-  { of: "reports", text: "Reports, change", title: "Reports received", worse: false, write: short },
-  { of: "lost", text: "Lost, change", title: "Sequence numbers that did not come in time", worse: true, write: short },
-  { of: "loss", text: "Loss, change", title: "Lost of all that were sent", worse: true, write: percent },
+  { of: "reports", text: "Reports, change", title: "Reports received", worse: false, unit: "number", write: short },
+  { of: "lost", text: "Lost, change", title: "Sequence numbers that did not come in time", worse: true, unit: "number", write: short },
+  { of: "loss", text: "Loss, change", title: "Lost of all that were sent", worse: true, unit: "ratio", write: percent },
 ];
 
 const ratio = (lost: number, reports: number): number => (lost <= 0 ? 0 : lost / (lost + reports));
+
+// What the list is as a file.
+const fields: Fields<ExporterRow> = {
+  Exporter: (x) => x.address, Node: (x) => x.node, "Node name": (x) => (x.node ? nodeName(x.node) : ""), "Hardware ID": (x) => x.hw_id, State: (x) => (x.silent ? "silent" : x.recent_lost > 0 ? "losing" : x.idle ? "idle" : "receiving"),
+  Reports: (x) => x.reports, Lost: (x) => x.lost, "Loss (ratio)": (x) => ratio(x.lost, x.reports), Duplicated: (x) => x.duplicated, Reordered: (x) => x.reordered, Late: (x) => x.late,
+  "Missed while no collector ran": (x) => x.down, "Missing, may yet come": (x) => x.provisional, Restarts: (x) => x.restarts, Malformed: (x) => x.malformed,
+  "Reports, recent windows": (x) => x.recent_reports, "Lost, recent windows": (x) => x.recent_lost, "Last seen": (x) => iso(x.last_ms), "Reports by window": (x) => x.trend.map((v) => v ?? "").join(" "),
+};
 
 export class ExportersView {
   private readonly rows: Keyed<ExporterRow, HTMLTableRowElement>;
@@ -38,10 +47,12 @@ export class ExportersView {
   private readonly sort = new Sort("exporters", [...columns, ...changeColumns(changes)], () => this.filter.apply());
   private readonly none = el("p", { class: "placeholder" });
   private now = 0;
+  private range: Range | undefined;
   private past = false; // rows are sums over a range
 
   constructor(changed: () => void) {
     const body = el("tbody");
+    byId("exporters-controls").append(saveButtons(() => "Exporters", { csv: () => this.table() }));
     byId("exporters-table").append(
       el("table", { class: "data exporters-data" },
         el("caption", { class: "hidden" }, "Exporters with their losses"),
@@ -56,7 +67,17 @@ export class ExportersView {
     return { ...this.sort.query, ...this.filter.query };
   }
 
+  private async table(): Promise<Table> {
+    const { range } = this;
+    const rows = await every(async (q) => {
+      const a = await ask<ExporterList>("exporters", { ...this.query, ...rangeQuery(range), ...q });
+      return { total: a.total, rows: a.exporters };
+    });
+    return tableOf({ ...fields, ...changeFields<ExporterRow>(range, changes) }, rows);
+  }
+
   set(list: ExporterList, windowMS: number, now: number): void {
+    this.range = list.range;
     this.now = now;
     this.past = list.range !== undefined;
     this.rows.set(list.exporters);
@@ -83,7 +104,7 @@ export class ExportersView {
     if (state && state.textContent !== word) state.replaceChildren(icon(level ?? "ok"), word ?? "");
     setAttribute(row, "data-level", level ?? null);
     const texts: Record<number, string> = {
-      1: x.address, 2: x.node || "–", 3: x.hw_id, 4: short(x.reports), 6: short(x.lost), 7: percent(ratio(x.lost, x.reports)), 8: short(x.duplicated),
+      1: x.address, 2: x.node ? nodeName(x.node) : "–", 3: x.hw_id, 4: short(x.reports), 6: short(x.lost), 7: percent(ratio(x.lost, x.reports)), 8: short(x.duplicated),
       9: short(x.reordered), 10: short(x.restarts), 11: short(x.malformed), 12: x.last_ms ? moment(x.last_ms, this.now) : "never",
     };
     for (const [i, text] of Object.entries(texts)) {

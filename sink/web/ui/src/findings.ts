@@ -6,6 +6,7 @@ import { explainer } from "./explain";
 import { Keyed, byId, el, icon, setAttribute, setHidden, setText } from "./dom";
 import { clock, hopName, moment, nodeName, plural, short, span } from "./format";
 import { kindName, rank, severityName } from "./marks";
+import { iso, saveButtons, tableOf, type Fields } from "./save";
 import { Sort, type Column } from "./sort";
 
 // What findings are sorted by, with the value of a finding.
@@ -21,6 +22,13 @@ const compare = new Intl.Collator("en", { numeric: true }).compare;
 const shown = 100; // of the ended ones
 const kept = 500;
 const folded = 50; // pieces of evidence that are listed below a cause
+
+// What the list is as a file.
+const fields: Fields<Finding> = {
+  Id: (f) => f.id, Kind: (f) => f.kind, Severity: (f) => f.severity, Began: (f) => iso(f.start_ms), Updated: (f) => iso(f.updated_ms), Ended: (f) => iso(f.end_ms), Headline: (f) => f.headline, Place: (f) => placeName(f),
+  Node: (f) => f.node, "Egress interface": (f) => f.egress_if, Flow: (f) => f.flow, Exporter: (f) => f.exporter, "Value (raw)": (f) => f.value, "Usual value (raw)": (f) => f.baseline, Statistic: (f) => f.statistic,
+  "Explained by": (f) => f.cause, Learning: (f) => f.learning ?? false, Resting: (f) => f.resting ?? false, Text: (f) => f.text,
+};
 
 export class FindingsView {
   private readonly all = new Map<string, Finding>();
@@ -39,7 +47,7 @@ export class FindingsView {
 
   // announce is for screen readers; show takes the reader to the place; skew is the server's clock minus ours.
   constructor(private readonly announce: (text: string) => void, private readonly show: (f: Finding) => void, private readonly skew: () => number) {
-    byId("findings-sort").append(this.sort.bar("Sort findings by"));
+    byId("findings-sort").append(this.sort.bar("Sort findings by"), saveButtons(() => "Findings", { csv: () => tableOf(fields, [...this.all.values()].sort((a, b) => b.start_ms - a.start_ms)) }));
     setHidden(this.quiet, true);
     setHidden(this.endedTitle, true);
     this.list.append(this.loading, this.quiet, this.openList, this.endedTitle, this.endedList);

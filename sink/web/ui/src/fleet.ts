@@ -1,8 +1,9 @@
 // Who is in the fleet: collectors and consumers, with what each of them says of itself.
 
-import type { FleetList, FleetSummary, Member } from "./api";
+import { ask, type FleetList, type FleetSummary, type Member } from "./api";
 import { Keyed, byId, el, icon, setAttribute, setHidden, setText } from "./dom";
 import { bytes, moment, percent, plural, short } from "./format";
+import { every, iso, saveButtons, tableOf, type Fields } from "./save";
 
 type Column = [name: string, cls: string, title: string, value: (m: Member, now: number) => string];
 
@@ -39,6 +40,13 @@ const levels: Record<string, [level: string, word: string]> = {
 };
 
 const troubled = new Set(["Dropped", "Conflicts"]);
+
+// What both tables are as one file.
+const fields: Fields<Member> = {
+  Role: (m) => m.role, Name: (m) => m.name, State: (m) => m.state, Problems: (m) => m.problems?.join("; "), Version: (m) => m.version, Started: (m) => iso(m.start_ms), "Said so": (m) => iso(m.updated_ms), "Last window": (m) => iso(m.window_ms),
+  "Reports (1/s)": (m) => m.reports_per_second, Received: (m) => m.received, Stored: (m) => m.stored, "In flight": (m) => m.in_flight, Dropped: (m) => m.dropped, "Spool (bytes)": (m) => m.spool_bytes,
+  Partitions: (m) => m.partitions, Lag: (m) => m.lag, Late: (m) => m.late, Duplicates: (m) => m.duplicates, Conflicts: (m) => m.conflicts, Rebalances: (m) => m.rebalances,
+};
 
 class Table {
   private readonly rows: Keyed<Member, HTMLTableRowElement>;
@@ -95,6 +103,15 @@ export class FleetView {
   private readonly section = byId("fleet");
   private collectors: Table | null = null;
   private consumers: Table | null = null;
+
+  constructor() {
+    byId("fleet-controls").append(saveButtons(() => "Fleet", {
+      csv: async () => tableOf(fields, await every(async (q) => {
+        const a = await ask<FleetList>("fleet", q);
+        return { total: a.total, rows: a.members };
+      })),
+    }));
+  }
 
   set(list: FleetList, now: number): void {
     const body = byId("fleet-body");

@@ -6,6 +6,7 @@ import type { Panel } from "./dashboard";
 import { Filter, Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
 import { bytes, clock, interfaceName, moment, nanoseconds, nanosecondsWithin, nodeName, nodeShort, hopWords, plural, short, span } from "./format";
 import { severalWords } from "./paths";
+import { every, iso, saveButtons, tableOf, type Fields } from "./save";
 import { Sort, type Column } from "./sort";
 import { drawSpark } from "./spark";
 
@@ -16,6 +17,16 @@ const columns: Column[] = [
   { name: "latency_p99_ns", text: "Path, with latency p99 in each node", title: "Sorted by the slowest node of the path, latency p99" },
   { name: "changes", text: "Path changes" },
 ];
+
+// What the list is as a file.
+const fields: Fields<FlowRow> = {
+  Flow: (f) => f.key, Reports: (f) => f.packets, Bytes: (f) => f.octets, "Last seen": (f) => iso(f.last_ms), "Path changes": (f) => f.changes, "Last change": (f) => iso(f.changed_ms),
+  Path: (f) => f.path.map((p) => nodeName(p.node || "?")).join(" > "), "Path before": (f) => (f.before ?? []).map(nodeName).join(" > "),
+  "Egress interfaces": (f) => f.path.map((p) => p.egress_if ?? "").join(" "), "Latency p50 by node (ns)": (f) => f.path.map((p) => p.latency_p50_ns ?? "").join(" "),
+  "Latency p99 by node (ns)": (f) => f.path.map((p) => p.latency_p99_ns ?? "").join(" "), "Error of latency p99 by node (ratio)": (f) => f.path.map((p) => p.latency_p99_error ?? "").join(" "),
+  "Queue p99 by node (bytes)": (f) => f.path.map((p) => p.queue_p99_bytes ?? "").join(" "), "Other paths": (f) => (f.several ? severalWords(f.several) : ""), Seen: (f) => (f.seen ? seenWords(f) : ""),
+  "Reports by window": (f) => f.trend.map((v) => v ?? "").join(" "),
+};
 
 const lineColors = ["--line-1", "--line-2", "--line-3", "--line-4", "--line-5", "--line-6"];
 
@@ -34,6 +45,12 @@ export class FlowsView {
   constructor(private readonly openHop: (node: string, egressIf: string) => void, private readonly changed: () => void, private readonly add: (p: Panel) => void) {
     this.pager = new Pager(byId("flows-pager"), 10, "flows", changed);
     this.filter = new Filter("flows", this.pager, changed);
+    byId("flows-controls").append(saveButtons(() => "Flows", {
+      csv: async () => tableOf(fields, await every(async (q) => {
+        const a = await ask<FlowList>("flows", { ...this.query, ...q });
+        return { total: a.total, rows: a.flows };
+      })),
+    }));
     const table = el("table", { class: "data flows-data" },
       el("caption", { class: "hidden" }, "Flows with the nodes of their path"), el("thead", {}, this.sort.row()));
     byId("flows-table").append(table, this.none);
@@ -71,6 +88,7 @@ export class FlowsView {
       return;
     }
     if (key !== this.opened) return;
+    this.chart.of = key;
     this.chart.set({
       windows: s.windows, findings: [], marks: s.changes.map((c) => c.ms),
       lines: s.positions.slice(0, lineColors.length).map((p, i) => ({

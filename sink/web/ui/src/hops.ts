@@ -1,12 +1,13 @@
 // The slowest hops, and one hop over time.
 
-import { NotFound, ask, type Finding, type HopList, type HopRow, type HopSeries, type Maybe } from "./api";
-import { changeColumns, comparedWords, setChanges, type Change } from "./compare";
+import { NotFound, ask, type Finding, type HopList, type HopRow, type HopSeries, type Maybe, type Range } from "./api";
+import { changeColumns, changeFields, comparedWords, setChanges, type Change } from "./compare";
 import { Chart, type Line } from "./chart";
 import { aligned } from "./dashboard";
 import { Filter, Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
 import { bytes, hopName, hopWords, moment, nanoseconds, percent, plural, short, span } from "./format";
 import { Marks } from "./marks";
+import { every, iso, rangeQuery, saveButtons, tableOf, type Fields, type Table } from "./save";
 import { Sort, type Column } from "./sort";
 import { drawSpark } from "./spark";
 
@@ -22,11 +23,19 @@ const columns: Column[] = [
 ];
 
 const changes: Change[] = [
-  { of: "latency_p50", text: "p50 change", title: "Latency, median", worse: true, write: nanoseconds },
-  { of: "latency_p99", text: "p99 change", title: "Latency, 99th percentile", worse: true, write: nanoseconds },
-  { of: "queue_p99", text: "Queue change", title: "Queue occupancy, 99th percentile", worse: true, write: bytes },
-  { of: "tx_utilization_max", text: "Link change", title: "Use of the egress link, largest", worse: false, write: percent },
+  { of: "latency_p50", text: "p50 change", title: "Latency, median", worse: true, unit: "ns", write: nanoseconds },
+  { of: "latency_p99", text: "p99 change", title: "Latency, 99th percentile", worse: true, unit: "ns", write: nanoseconds },
+  { of: "queue_p99", text: "Queue change", title: "Queue occupancy, 99th percentile", worse: true, unit: "bytes", write: bytes },
+  { of: "tx_utilization_max", text: "Link change", title: "Use of the egress link, largest", worse: false, unit: "ratio", write: percent },
 ];
+
+// What the list is as a file.
+const fields = (sort: string): Fields<HopRow> => ({
+  Node: (h) => h.node, "Egress interface": (h) => h.egress_if, Name: (h) => hopName(h.node, h.egress_if), "Last seen": (h) => iso(h.last_ms), "Hop records": (h) => h.count,
+  "Latency p50 (ns)": (h) => h.latency_ns.p50, "Latency p90 (ns)": (h) => h.latency_ns.p90, "Latency p99 (ns)": (h) => h.latency_ns.p99, "Latency max (ns)": (h) => h.latency_ns.max,
+  "Queue p50 (bytes)": (h) => h.queue_bytes.p50, "Queue p99 (bytes)": (h) => h.queue_bytes.p99, "Queue max (bytes)": (h) => h.queue_bytes.max, "Link use max (ratio)": (h) => h.tx_utilization,
+  [`Worst ${sort}`]: (h) => h.worst, Learning: (h) => h.learning ?? false, [`Trend of ${sort} by window`]: (h) => h.trend.map((v) => v ?? "").join(" "),
+});
 
 // What is usual in an hour takes an hour to see.
 const learningWords = "hopscope does not know yet what is usual at this hop: findings about it may be what it does now and then";
@@ -39,11 +48,13 @@ export class HopsView {
   private readonly rows: Keyed<HopRow, HTMLTableRowElement>;
   private chosen = "";
   private marks = new Marks([]);
+  private range: Range | undefined;
 
   constructor(private readonly open: (node: string, egressIf: string) => void, changed: () => void) {
     this.pager = new Pager(byId("hops-pager"), 8, "hops", changed);
     this.filter = new Filter("hops", this.pager, changed);
     const body = el("tbody");
+    byId("hops-controls").append(saveButtons(() => "Slowest hops", { csv: () => this.table() }));
     byId("hops-table").append(
       el("table", { class: "data hops-data" },
         el("caption", { class: "hidden" }, "Hops with latency, queue and link use in the last window"),
@@ -56,7 +67,17 @@ export class HopsView {
     return { ...this.sort.query, ...this.filter.query };
   }
 
+  private async table(): Promise<Table> {
+    const { range } = this, before = this.sort.query;
+    const rows = await every(async (q) => {
+      const a = await ask<HopList>("hops", { ...this.query, ...before, ...rangeQuery(range), ...q });
+      return { total: a.total, rows: a.hops };
+    });
+    return tableOf({ ...fields(before.sort ?? "latency_p99"), ...changeFields<HopRow>(range, changes) }, rows);
+  }
+
   set(list: HopList, windowMS: number): void {
+    this.range = list.range;
     this.rows.set(list.hops);
     this.pager.set(list.total);
     setHidden(this.none, list.total > 0 || !this.filter.text);
@@ -158,6 +179,7 @@ export class HopView {
     setHidden(this.none, true);
     setHidden(this.charts, false);
     setText(byId("hop-title"), `Hop ${hopName(node, egressIf)}`);
+    this.latency.of = this.queue.of = `hop ${hopName(node, egressIf)}`;
     const use = s.hop.tx_utilization === null ? "" : ` · link ${percent(s.hop.tx_utilization)}`;
     const past = s.range !== undefined;
     const compared = !before ? "" : earlier ? " · dashed grey: the day before" : " · nothing is known of the day before";

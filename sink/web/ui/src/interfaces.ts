@@ -1,9 +1,10 @@
 // What interfaces count: errors and discards, beside their speed, use and queue.
 
-import type { InterfaceList, InterfaceRow, Maybe } from "./api";
-import { changeColumns, comparedWords, setChanges, type Change } from "./compare";
+import { ask, type InterfaceList, type InterfaceRow, type Maybe, type Range } from "./api";
+import { changeColumns, changeFields, comparedWords, setChanges, type Change } from "./compare";
 import { Filter, Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
 import { bitRate, bytes, during, hopName, hopWords, moment, none, percent, plural, short } from "./format";
+import { every, iso, rangeQuery, saveButtons, tableOf, type Fields, type Table } from "./save";
 import { Sort, type Column } from "./sort";
 
 const columns: Column[] = [
@@ -21,12 +22,20 @@ const columns: Column[] = [
 ];
 
 const changes: Change[] = [
-  { of: "tx_utilization", text: "Use change", title: "Share of the speed that was in use, sent, largest", worse: false, write: percent },
-  { of: "in_errors", text: "Errors in, change", title: "Packets received damaged", worse: true, write: short },
-  { of: "out_errors", text: "Errors out, change", title: "Packets that could not be sent because of errors", worse: true, write: short },
-  { of: "in_discards", text: "Discards in, change", title: "Packets received whole and discarded", worse: true, write: short },
-  { of: "out_discards", text: "Discards out, change", title: "Packets to be sent and discarded", worse: true, write: short },
+  { of: "tx_utilization", text: "Use change", title: "Share of the speed that was in use, sent, largest", worse: false, unit: "ratio", write: percent },
+  { of: "in_errors", text: "Errors in, change", title: "Packets received damaged", worse: true, unit: "number", write: short },
+  { of: "out_errors", text: "Errors out, change", title: "Packets that could not be sent because of errors", worse: true, unit: "number", write: short },
+  { of: "in_discards", text: "Discards in, change", title: "Packets received whole and discarded", worse: true, unit: "number", write: short },
+  { of: "out_discards", text: "Discards out, change", title: "Packets to be sent and discarded", worse: true, unit: "number", write: short },
 ];
+
+// What the list is as a file.
+const fields: Fields<InterfaceRow> = {
+  Node: (x) => x.node, Interface: (x) => x.interface, Name: (x) => hopName(x.node, x.interface), "Speed (bit/s)": (x) => x.speed_bps || null,
+  "Use in (ratio)": (x) => x.rx_utilization, "Use out (ratio)": (x) => x.tx_utilization, "Packets in": (x) => x.in_packets, "Packets out": (x) => x.out_packets,
+  "Bytes in": (x) => x.in_octets, "Bytes out": (x) => x.out_octets, "Errors in": (x) => x.in_errors, "Errors out": (x) => x.out_errors, "Discards in": (x) => x.in_discards, "Discards out": (x) => x.out_discards,
+  "Queue p99 (bytes)": (x) => x.queue_p99_bytes, "Last seen": (x) => iso(x.last_ms),
+};
 
 export class InterfacesView {
   private readonly rows: Keyed<InterfaceRow, HTMLTableRowElement>;
@@ -35,9 +44,11 @@ export class InterfacesView {
   private readonly sort = new Sort("interfaces", [{ name: "interface", text: "Interface", title: "Node and interface", ascends: true }, ...columns, ...changeColumns(changes)], () => this.filter.apply());
   private readonly none = el("p", { class: "placeholder", hidden: true });
   private now = 0;
+  private range: Range | undefined;
 
   constructor(private readonly open: (node: string, egressIf: string) => void, changed: () => void) {
     const body = el("tbody");
+    byId("interfaces-controls").append(saveButtons(() => "Interfaces", { csv: () => this.table() }));
     byId("interfaces-table").append(el("table", { class: "data interfaces-data" },
       el("caption", { class: "hidden" }, "Interfaces with what they count"),
       el("thead", {}, this.sort.row()),
@@ -51,7 +62,17 @@ export class InterfacesView {
     return { ...this.sort.query, ...this.filter.query };
   }
 
+  private async table(): Promise<Table> {
+    const { range } = this;
+    const rows = await every(async (q) => {
+      const a = await ask<InterfaceList>("interfaces", { ...this.query, ...rangeQuery(range), ...q });
+      return { total: a.total, rows: a.interfaces };
+    });
+    return tableOf({ ...fields, ...changeFields<InterfaceRow>(range, changes) }, rows);
+  }
+
   set(list: InterfaceList, windowMS: number, now: number, ofFleet: boolean): void {
+    this.range = list.range;
     this.now = now;
     const absentAll = list.total === 0 && !this.filter.text;
     setHidden(byId("interfaces"), absentAll);

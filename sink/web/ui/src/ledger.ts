@@ -3,6 +3,7 @@
 import type { Balance } from "./api";
 import { byId, el, setAttribute, setText } from "./dom";
 import { percent, whole } from "./format";
+import { saveButtons } from "./save";
 
 const sum = (o: Record<string, number>): number => Object.values(o).reduce((a, b) => a + b, 0);
 
@@ -65,6 +66,7 @@ export class LedgerView {
   private list: Balance[] = [];
 
   constructor() {
+    this.details.append(el("div", { class: "ledger-save" }, saveButtons(() => "Loss ledger", { csv: () => ({ heads: ["Stage", ...this.list.map((b) => b.sink || "reports")], rows: this.stages().map(([, name, of]) => [name, ...this.list.map(of)]) }) })));
     this.details.addEventListener("toggle", () => this.fill());
   }
 
@@ -94,9 +96,8 @@ export class LedgerView {
     if (this.details.open) this.fill();
   }
 
-  // fill writes the whole table: stages down, sinks across.
-  private fill(): void {
-    if (!this.details.open || this.list.length === 0) return;
+  // stages are the rows: a class, a name, and the number of a store.
+  private stages(): [string, string, (b: Balance) => number][] {
     const rows: [string, string, (b: Balance) => number][] = [["total", "Received", (b) => b.received]];
     if (this.list.some((b) => b.carried > 0)) rows.push(["part", "of these from the disk queue of an earlier run", (b) => b.carried]);
     rows.push(["total", "Stored", (b) => b.stored], ["total", "In flight", (b) => sum(b.in_flight)]);
@@ -111,7 +112,13 @@ export class LedgerView {
         ["part", "Points in flight", (b) => sum(b.points?.in_flight ?? {})], ["part", "Points dropped", (b) => sum(b.points?.dropped ?? {})],
         ["part", "Points refused", (b) => b.points?.refused ?? 0], ["part", "Points unaccounted for", (b) => b.points?.unsettled ?? 0]);
     }
+    return rows;
+  }
 
+  // fill writes the whole table: stages down, sinks across.
+  private fill(): void {
+    if (!this.details.open || this.list.length === 0) return;
+    const rows = this.stages();
     const shape = `${this.list.map((b) => b.sink).join()}|${rows.length}`;
     if (this.table.dataset.shape !== shape) {
       this.table.dataset.shape = shape;

@@ -13,6 +13,7 @@ import { MapPanel } from "./map_panel";
 import { drawKeys, type LayerName } from "./map_legend";
 import { kindName, rank, severityName } from "./marks";
 import { ChangeScale, Scale, changeColors, colors, fit } from "./palette";
+import { saveButtons } from "./save";
 
 const metrics: Record<string, { text: string; name: string; title: string }> = {
   latency_p99: { text: "Latency", name: "Latency p99", title: "Links are coloured by the hop latency of what leaves over them" },
@@ -89,6 +90,7 @@ export class MapView {
     byId("map-zoom").append(
       ...([["+", "Zoom in", () => this.canvas.zoom(1.6)], ["−", "Zoom out", () => this.canvas.zoom(1 / 1.6)], ["Fit", "Fit all in", () => this.canvas.fit()]] as const)
         .map(([text, title, run]) => el("button", { type: "button", class: "button small", title, "aria-label": title, click: run }, text)));
+    byId("map-zoom").append(saveButtons(() => `Map, ${metrics[this.metric]?.name ?? ""}`, { csv: () => this.list.table(), png: () => ({ title: `Map, ${metrics[this.metric]?.name ?? ""}`, parts: this.canvas.parts() }) }));
     this.drawLayers();
     new IntersectionObserver((list) => {
       this.seen = list.some((e) => e.isIntersecting);

@@ -6,6 +6,7 @@ import { Layout } from "./map_layout";
 import type { Bundle, Model } from "./map_model";
 import { View, type Frame } from "./map_view";
 import { css } from "./palette";
+import { part, type Drawn } from "./save";
 
 // Spot is something on the map.
 export type Spot = { kind: "node"; node: number } | { kind: "link"; link: number } | { kind: "bundle"; bundle: Bundle };
@@ -53,6 +54,11 @@ export class MapCanvas {
       this.redraw();
     });
     this.top.addEventListener("keydown", (e) => this.key(e));
+  }
+
+  // drawn is what is in sight.
+  parts(): Drawn[] {
+    return [part(this.base), part(this.top)];
   }
 
   set(model: Model): void {

@@ -1,10 +1,12 @@
 // The map as a list, for those who use no pointer and see no picture: every direction of a link with what is known of it.
 
+import { rawUnits } from "./chart";
 import { Keyed, Pager, el, setAttribute, setText } from "./dom";
 import { changeWords, ratios } from "./map_change";
 import { inUnit, plural } from "./format";
 import type { MapState, Model, Probe } from "./map_model";
 import { rank } from "./marks";
+import { saveButtons, type Table, type Value } from "./save";
 
 interface Row { d: number; name: string; value: string; state: string; level: string }
 
@@ -19,7 +21,7 @@ export class MapListView {
   constructor(private readonly root: HTMLDetailsElement, private readonly choose: (d: number) => void) {
     const body = el("tbody"), foot = el("div", { class: "pager" });
     this.pager = new Pager(foot, 10, "links", () => this.draw());
-    root.append(el("div", { class: "map-list-head" }, this.filter),
+    root.append(el("div", { class: "map-list-head" }, this.filter, saveButtons(() => "Links", { csv: () => this.table() })),
       el("div", { class: "scroll-x" }, el("table", { class: "data map-data" }, el("caption", { class: "hidden" }, "Directions of links, those with findings first, then by value"),
         el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Link"), el("th", { scope: "col", class: "num" }, "Value"), el("th", { scope: "col" }, "State"))), body)), foot);
     this.rows = new Keyed(body, (r) => String(r.d), (r) => el("tr", { "data-link": r.d }, el("th", { scope: "row" }, el("button", { type: "button", class: "link", click: () => this.choose(r.d) })), el("td", { class: "num" }), el("td", {})), (e, r) => {
@@ -44,8 +46,26 @@ export class MapListView {
   }
 
   private draw(): void {
-    const { m, state } = this;
-    if (!this.root.open || !m) return;
+    if (!this.root.open || !this.m) return;
+    const rows = this.rowsOf(this.m);
+    this.pager.set(rows.length);
+    this.rows.set(rows.slice(this.pager.offset, this.pager.offset + this.pager.limit));
+  }
+
+  // table has all links that the filter leaves.
+  table(): Table {
+    const { m, state } = this, unit = rawUnits[state?.unit ?? ""] ?? state?.unit ?? "";
+    if (!m) return { heads: [], rows: [] };
+    const node = (i: number): Value[] => [m.answer.nodes[i]?.id, m.label(i)];
+    return {
+      heads: ["From node", "From name", "To node", "To name", `${state?.metric ?? "Value"} (${unit})`, ...(state?.before ? [`${state.metric}, the day before (${unit})`] : []), "State"],
+      rows: this.rowsOf(m).map((r) => [...node(m.from(r.d)), ...node(m.to(r.d)), state?.values[r.d], ...(state?.before ? [state.before[r.d]] : []), r.state]),
+    };
+  }
+
+  // rowsOf are those that the filter leaves, in the order of the list.
+  private rowsOf(m: Model): Row[] {
+    const { state } = this;
     const level = new Map<number, number>(), said = new Map<number, string[]>();
     const say = (d: number, text: string): void => {
       said.set(d, [...(said.get(d) ?? []), text]);
@@ -70,11 +90,10 @@ export class MapListView {
     for (let d = 0; d < m.directions; d++) if (found[m.from(d)] || found[m.to(d)]) list.push(d);
     const changes = state?.before ? ratios(state) : null; // the list is sorted by them, where the page compares
     list.sort((a, b) => (level.get(b) ?? 0) - (level.get(a) ?? 0) || (changes ? (changes[b] ?? -Infinity) - (changes[a] ?? -Infinity) || 0 : (values[b] ?? -1) - (values[a] ?? -1)) || a - b);
-    this.pager.set(list.length);
-    this.rows.set(list.slice(this.pager.offset, this.pager.offset + this.pager.limit).map((d) => {
+    return list.map((d) => {
       const v = values[d] ?? null, parts = [...(said.get(d) ?? [])];
       if (state?.loop) parts.push(crossed.get(d) ? `${plural(crossed.get(d)!, "probe")}${detailed.has(d) ? ", in detail" : ""}` : "no probe");
       return { d, name: `${labels[m.from(d)]} → ${labels[m.to(d)]}`, value: `${v === null ? "no report" : inUnit(state?.unit ?? "", v)}${state?.before ? `; ${changeWords(state, d)}` : ""}`, state: parts.join(" · ") || "–", level: ["", "info", "warning", "critical"][level.get(d) ?? 0] ?? "" };
-    }));
+    });
   }
 }

@@ -7,7 +7,9 @@ import { plural } from "./format";
 import type { Look } from "./map_draw";
 import { severityColors } from "./map_draw";
 import type { Model } from "./map_model";
+import { rawUnits } from "./chart";
 import { css } from "./palette";
+import { part, saveButtons, type Table } from "./save";
 import { fitCanvas } from "./spark";
 
 interface Order { nodes: { id: number }[]; directions: [number, number][]; hops_elsewhere: number }
@@ -39,7 +41,7 @@ export class MapMatrix {
   private readonly note = el("p", { class: "matrix-note" });
 
   constructor(private readonly root: HTMLDetailsElement, private readonly tooltip: HTMLElement, private readonly events: MatrixEvents) {
-    root.append(el("div", { class: "matrix-head" }, this.note, el("button", { type: "button", class: "button small", click: () => this.save() }, "Save as PNG")), this.scroller);
+    root.append(el("div", { class: "matrix-head" }, this.note, saveButtons(() => `Matrix of links, ${this.events.name()}`, { csv: () => this.table(), png: () => ({ title: `${this.events.name()}: rows send, columns receive`, parts: [part(this.canvas)] }) })), this.scroller);
     root.addEventListener("toggle", () => this.load().catch(console.warn));
     this.canvas.addEventListener("pointermove", (e) => this.point(e));
     this.canvas.addEventListener("pointerleave", () => setHidden(this.tooltip, true));
@@ -150,6 +152,19 @@ export class MapMatrix {
     setText(this.note, `${this.events.name()}: ${n} × ${plural(n, "switch", "switches")}, ${known} of ${plural(this.cells.size, "link")} with values; the row sends, the column receives. Frames are open findings, dots have no report${order.hops_elsewhere ? `; ${plural(order.hops_elsewhere, "hop")} to hosts have no cell` : ""}.`);
   }
 
+  // table has the cells as rows: every link with its value.
+  private table(): Table {
+    const { m, order } = this, n = m?.size ?? 0, state = this.look?.state, unit = state?.before ? "binary logarithm of the ratio to the day before" : (rawUnits[state?.unit ?? ""] ?? "");
+    const name = (i: number): string => m?.label(m.index.get(String(order?.nodes[i]?.id)) ?? 0) ?? "";
+    return {
+      heads: ["From node", "From name", "To node", "To name", `${this.events.name()} (${unit})`],
+      rows: [...this.cells].sort((a, b) => a[0] - b[0]).map(([at, d]) => {
+        const row = Math.floor(at / n), column = at % n;
+        return [order?.nodes[row]?.id, name(row), order?.nodes[column]?.id, name(column), state?.values[d]];
+      }),
+    };
+  }
+
   private frame(c: CanvasRenderingContext2D, at: number, n: number, style: string, width: number): void {
     c.strokeStyle = style;
     c.lineWidth = width;
@@ -216,17 +231,4 @@ export class MapMatrix {
     const d = this.cells.get(this.at);
     if (d !== undefined) setText(byId("announce-cell"), this.events.describe(d).map((x) => x.textContent ?? "").join(", "));
   }
-
-  private save(): void {
-    this.canvas.toBlob((blob) => {
-      if (blob) saveAs(blob, `${this.events.name().toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")}.png`);
-    }, "image/png");
-  }
-}
-
-// saveAs hands a file to the browser.
-export function saveAs(blob: Blob, name: string): void {
-  const url = URL.createObjectURL(blob);
-  el("a", { href: url, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

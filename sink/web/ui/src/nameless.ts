@@ -3,6 +3,13 @@
 import type { NamelessRow } from "./api";
 import { Keyed, byId, el, setHidden, setText } from "./dom";
 import { bytes, nanoseconds, short } from "./format";
+import { saveButtons, tableOf, type Fields } from "./save";
+
+// What the list is as a file.
+const fields: Fields<NamelessRow> = {
+  Exporter: (n) => n.exporter, Position: (n) => n.position, Hops: (n) => n.count, "Latency p50 (ns)": (n) => n.latency_p50, "Latency p99 (ns)": (n) => n.latency_p99,
+  "Queue p50 (bytes)": (n) => n.queue_p50, "Queue p99 (bytes)": (n) => n.queue_p99,
+};
 
 const columns: [string, string, string][] = [
   ["Exporter", "", "Source address of the datagrams"],
@@ -16,10 +23,12 @@ const columns: [string, string, string][] = [
 
 export class NamelessView {
   private readonly rows: Keyed<NamelessRow, HTMLTableRowElement>;
+  private list: NamelessRow[] = [];
   private readonly place = byId("nameless");
 
   constructor() {
     const body = el("tbody");
+    byId("nameless-controls").append(saveButtons(() => "Hops without a node id", { csv: () => tableOf(fields, this.list) }));
     byId("nameless-table").append(el("table", { class: "data nameless-data" },
       el("caption", { class: "hidden" }, "Hops without a node id"),
       el("thead", {}, el("tr", {}, ...columns.map(([text, cls, title]) => el("th", { scope: "col", class: cls, title }, text)))),
@@ -32,6 +41,7 @@ export class NamelessView {
 
   set(list: NamelessRow[]): void {
     setHidden(this.place, list.length === 0);
+    this.list = list;
     this.rows.set(list);
   }
 

@@ -21,7 +21,7 @@ export function foldNavigation(): void {
     if (more.hidden) more.open = false;
     if (focused instanceof HTMLElement && focused !== document.activeElement) focused.focus({ preventScroll: true });
   };
-  new ResizeObserver(fold).observe(row);
+  new ResizeObserver(fold).observe(byId("sections"));
   const watch = new MutationObserver(fold);
   for (const a of links) watch.observe(a, { attributes: true, attributeFilter: ["hidden"] });
 

@@ -5,6 +5,7 @@ import { Bitmap, drawLegend, type Order } from "./bitmap";
 import { byId, el, press, segmented, setText } from "./dom";
 import { plural, span } from "./format";
 import { Matrix, type Row } from "./matrix";
+import { saveButtons } from "./save";
 
 interface Quantity { text: string; name: string; statistics: [string, string][] }
 
@@ -37,7 +38,7 @@ export class Network {
     this.quantityGroup = segmented("Colour shows", Object.entries(quantities).map(([value, q]) => ({ value, text: q.text })), this.quantity, (v) => this.choose(v));
     this.orderGroup = segmented("Order of the rows", [{ value: "worst", text: "Worst first" }, { value: "node", text: "By node" }], "worst", (v) => this.setOrder(v as Order));
     this.rowsGroup = segmented("Height of the rows", [{ value: "no", text: "Rows", title: "Rows with names" }, { value: "yes", text: "Dense", title: "More rows, fewer names" }], "no", (v) => this.setDense(v === "yes"));
-    this.controls.append(this.quantityGroup, this.statistics);
+    this.controls.append(this.quantityGroup, this.statistics, saveButtons(() => `Network status, ${this.name()}`, { csv: () => this.bitmap.table(), png: () => ({ title: `Network status, ${this.name()}`, parts: this.bitmap.drawn() }) }));
     byId("network-layout").append(this.orderGroup, this.rowsGroup);
     this.drawStatistics();
   }

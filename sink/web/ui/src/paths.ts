@@ -2,15 +2,29 @@
 
 import type { Finding, PathList, PathRow } from "./api";
 import { Keyed, byId, el, setAttribute, setHidden, setText } from "./dom";
+import { saveButtons, tableOf, type Fields } from "./save";
 import { bytes, nanoseconds, nodeName, percent, plural, short } from "./format";
 
+// What the list is as a file.
+const fields: Fields<PathRow> = {
+  Flow: (f) => f.key, Path: (f) => pathWords(f.hops), "Follows from the topology alone": (f) => f.hops.filter((h) => h.marked).map((h) => nodeName(h.node ?? "?")).join(" "), Known: (f) => f.complete, "Several at once": (f) => f.sprayed ?? false, Contradicted: (f) => f.unsettled ?? false,
+  "Confidence (ratio)": (f) => f.confidence, "Share of this path (ratio)": (f) => f.share, "Other paths": (f) => (f.other_paths ?? []).map((o) => `${pathWords(o.nodes.map((node) => ({ node })))}${o.share ? ` (${o.share})` : ""}`).join("; "),
+  "Not distinguished": (f) => (f.inseparable_paths ?? []).map((s) => `${s.paths.map((p) => pathWords(p.map((node) => ({ node })))).join(" or ")} (${s.share})`).join("; "), "Share without a path (ratio)": (f) => f.unexplained_share,
+  Digests: (f) => f.digests, "Still needed": (f) => f.needed || null,
+  "Value of whole paths": (f) => f.path_value?.of, "Value p50 (raw)": (f) => f.path_value?.p50, "Value p99 (raw)": (f) => f.path_value?.p99,
+};
+
+const pathWords = (hops: { node?: string }[]): string => hops.map((h) => (h.node ? nodeName(h.node) : "?")).join(" > ");
+
 export class PathsView {
+  private list: PathRow[] = [];
   private readonly rows: Keyed<PathRow, HTMLTableRowElement>;
   private readonly errors = byId("paths-errors");
   private readonly named: Keyed<Finding, HTMLLIElement>;
 
   constructor() {
     const body = el("tbody");
+    byId("paths-controls").append(saveButtons(() => "Paths from digests", { csv: () => tableOf(fields, this.list) }));
     byId("paths-table").append(el("table", { class: "data paths-data" },
       el("caption", { class: "hidden" }, "Flows whose paths follow from digests, first those that are not certain"),
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Flow"),
@@ -28,6 +42,7 @@ export class PathsView {
     setHidden(byId("paths"), !any);
     setHidden(byId("nav-paths"), !any);
     setText(byId("paths-note"), `${plural(list.known, "path")} known${list.marked ? `, ${short(list.marked)} with marked hops` : ""} · ${short(list.undecided)} undecided${list.sprayed ? ` · ${short(list.sprayed)} over several paths at once` : ""}`);
+    this.list = list.flows;
     this.rows.set(list.flows);
   }
 

@@ -1,9 +1,10 @@
 // What became of the probes of agents, by path.
 
-import type { Maybe, ProbedList, ProbedRow } from "./api";
-import { changeColumns, comparedWords, setChanges, type Change } from "./compare";
+import { ask, type Maybe, type ProbedList, type ProbedRow, type Range } from "./api";
+import { changeColumns, changeFields, comparedWords, setChanges, type Change } from "./compare";
 import { Filter, Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
 import { during, moment, nanoseconds, none, percent, plural, short } from "./format";
+import { every, iso, rangeQuery, saveButtons, tableOf, type Fields, type Table } from "./save";
 import { Sort, type Column } from "./sort";
 
 const columns: Column[] = [
@@ -21,14 +22,21 @@ const columns: Column[] = [
 ];
 
 const changes: Change[] = [
-  { of: "lost", text: "Lost, change", title: "Share of probes that did not come", worse: true, write: percent },
-  { of: "delay_p50_ns", text: "p50 change", title: "Delay, median", worse: true, write: nanoseconds },
-  { of: "delay_p99_ns", text: "p99 change", title: "Delay, 99th percentile", worse: true, write: nanoseconds },
+  { of: "lost", text: "Lost, change", title: "Share of probes that did not come", worse: true, unit: "ratio", write: percent },
+  { of: "delay_p50_ns", text: "p50 change", title: "Delay, median", worse: true, unit: "ns", write: nanoseconds },
+  { of: "delay_p99_ns", text: "p99 change", title: "Delay, 99th percentile", worse: true, unit: "ns", write: nanoseconds },
 ];
 
 const judgements: Record<string, string> = {
   "too-young": "Not judged: too few windows to know what is usual",
   "too-few": "Not judged: no probe came",
+};
+
+// What the list is as a file.
+const fields: Fields<ProbedRow> = {
+  From: (x) => x.from, To: (x) => x.to, Path: (x) => pathText(x.path), Epoch: (x) => x.epoch || null, Sent: (x) => x.sent, Received: (x) => x.received,
+  Lost: (x) => x.lost, "Lost on the way out": (x) => x.lost_forward, "Lost on the way home": (x) => x.lost_back, Late: (x) => x.late, Duplicated: (x) => x.duplicated, Reordered: (x) => x.reordered, Corrupt: (x) => x.corrupt,
+  "Delay p50 (ns)": (x) => x.delay_p50_ns, "Delay p99 (ns)": (x) => x.delay_p99_ns, Judgement: (x) => x.judgement, "Last seen": (x) => iso(x.last_ms),
 };
 
 export class ProbedView {
@@ -38,9 +46,11 @@ export class ProbedView {
   private readonly sort = new Sort("probed", [{ name: "from", text: "From and to", title: "Addresses of the two agents", ascends: true }, ...columns, ...changeColumns(changes)], () => this.filter.apply());
   private readonly none = el("p", { class: "placeholder", hidden: true });
   private now = 0;
+  private range: Range | undefined;
 
   constructor(changed: () => void) {
     const body = el("tbody");
+    byId("probed-controls").append(saveButtons(() => "Probes", { csv: () => this.table() }));
     byId("probed-table").append(el("table", { class: "data probed-data" },
       el("caption", { class: "hidden" }, "Paths of probes between agents"),
       el("thead", {}, this.sort.row()),
@@ -54,7 +64,17 @@ export class ProbedView {
     return { ...this.sort.query, ...this.filter.query };
   }
 
+  private async table(): Promise<Table> {
+    const { range } = this;
+    const rows = await every(async (q) => {
+      const a = await ask<ProbedList>("probed", { ...this.query, ...rangeQuery(range), ...q });
+      return { total: a.total, rows: a.paths };
+    });
+    return tableOf({ ...fields, ...changeFields<ProbedRow>(range, changes) }, rows);
+  }
+
   set(list: ProbedList, windowMS: number, now: number): void {
+    this.range = list.range;
     this.now = now;
     const empty = list.total === 0 && !this.filter.text, absent = empty && byId("control").hidden;
     setHidden(byId("probed"), absent);

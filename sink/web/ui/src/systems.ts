@@ -3,17 +3,26 @@
 import type { System, SystemList } from "./api";
 import { Keyed, byId, el, setAttribute, setHidden, setText } from "./dom";
 import { plural } from "./format";
+import { saveButtons, tableOf, type Fields } from "./save";
 
 const states: Record<string, string> = {
   "in-force": "In force", changing: "Being installed", waiting: "Waits for approval", planned: "Planned, not carried out", failed: "Failed", unknown: "Not known", off: "Off",
 };
 const levels: Record<string, string> = { failed: "warning", unknown: "warning", off: "idle", planned: "idle" };
 
+// What the list is as a file.
+const fields: Fields<System> = {
+  System: (s) => s.title, State: (s) => states[s.state] ?? s.state, Why: (s) => s.why, Decided: (s) => s.decided.join("; "), Installed: (s) => s.installed.join("; "), Brought: (s) => s.brought.join("; "), "To switch it on": (s) => s.switch_on,
+};
+
 export class SystemsView {
   private readonly rows: Keyed<System, HTMLTableRowElement>;
 
+  private list: System[] = [];
+
   constructor() {
     const body = el("tbody");
+    byId("systems-controls").append(saveButtons(() => "Plans", { csv: () => tableOf(fields, this.list) }));
     byId("systems-table").append(el("table", { class: "data wide systems-data" },
       el("caption", { class: "hidden" }, "Planning systems, with what each decided, what is installed, and what it brought"),
       el("thead", {}, el("tr", {}, ...["System", "State", "Decided", "Installed", "Brought"].map((text) => el("th", { scope: "col" }, text)))),
@@ -24,6 +33,7 @@ export class SystemsView {
   set(list: SystemList): void {
     const on = list.systems.filter((s) => s.state !== "off").length;
     setText(byId("systems-note"), on === 0 ? "none is switched on" : `${plural(on, "system")} of ${list.systems.length} switched on`);
+    this.list = list.systems;
     this.rows.set(list.systems);
   }
 

@@ -1,10 +1,18 @@
 // For admins: the tokens and the sessions. For operators too: the log of changes.
 
 import { may, reason, whenKnown } from "./access";
-import { ask, change, order, type ChangeList, type MadeToken, type Session, type SessionList, type Token, type TokenList, type Whoami } from "./api";
+import { ask, change, order, type Change, type ChangeList, type MadeToken, type Session, type SessionList, type Token, type TokenList, type Whoami } from "./api";
 import { confirmed } from "./confirm";
 import { Keyed, byId, el, setAttribute, setHidden, setText } from "./dom";
 import { moment, plural, stamp, whole } from "./format";
+import { iso, saveButtons, tableOf, type Fields } from "./save";
+
+// What the lists are as files. The secret of a token is in none.
+const tokenFields: Fields<Token> = { Id: (t) => t.id, Name: (t) => t.name, Role: (t) => t.role, Made: (t) => iso(t.created_ms), By: (t) => t.created_by, Expires: (t) => iso(t.expires_ms), "Last used": (t) => iso(t.last_used_ms), "Last used from": (t) => t.last_used_from };
+const sessionFields: Fields<Session> = { User: (s) => s.user, Role: (s) => s.role, Login: (s) => s.login, From: (s) => s.from, Began: (s) => iso(s.began_ms), "Last used": (s) => iso(s.last_used_ms), Ends: (s) => iso(s.ends_ms) };
+const changeLogFields: Fields<Change> = {
+  Number: (c) => c.number, When: (c) => iso(c.at_ms), User: (c) => c.user, Role: (c) => c.role, Login: (c) => c.login, From: (c) => c.from, What: (c) => c.action, Of: (c) => c.target, Text: (c) => c.text, "Not done": (c) => c.failed,
+};
 
 const day = 86_400;
 const expiries: [string, number][] = [["never", 0], ["in a day", day], ["in 30 days", 30 * day], ["in 90 days", 90 * day], ["in a year", 365 * day]];
@@ -29,7 +37,10 @@ class Table<T> {
     parent.after(this.result);
   }
 
+  list: T[] = [];
+
   set(list: T[]): void {
+    this.list = list;
     this.rows.set(list);
     setHidden(this.none, list.length > 0);
     setHidden(this.table, list.length === 0);
@@ -61,6 +72,7 @@ export class TeamView {
   private most = 0;
   private before: number[] = []; // of the log of changes: where each page that was opened begins
   private newest = 0;
+  private changes: Change[] = [];
   private logged = "";
 
   constructor() {
@@ -95,6 +107,9 @@ export class TeamView {
         if (own) setHidden(own, s.id !== this.me?.session);
         this.bar(row);
       });
+    byId("tokens-controls").append(saveButtons(() => "Tokens", { csv: () => tableOf(tokenFields, this.tokens.list) }));
+    byId("sessions-controls").append(saveButtons(() => "Sessions", { csv: () => tableOf(sessionFields, this.sessions.list) }));
+    byId("changes-controls").append(saveButtons(() => "Changes", { csv: () => tableOf(changeLogFields, this.changes) }));
     byId("changes-newest").addEventListener("click", () => this.page([]));
     byId("changes-older").addEventListener("click", () => this.page([...this.before, this.newest]));
     byId("changes-action").addEventListener("change", () => this.page([]));
@@ -201,6 +216,7 @@ export class TeamView {
       body.replaceChildren(el("p", { class: "placeholder bad" }, reason(e)));
       return;
     }
+    this.changes = list.changes;
     this.newest = list.changes.at(-1)?.number ?? 0;
     older.disabled = !list.more;
     byId<HTMLButtonElement>("changes-newest").disabled = this.before.length === 0;

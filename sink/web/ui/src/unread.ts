@@ -3,12 +3,19 @@
 import type { UnreadList, UnreadRow } from "./api";
 import { Keyed, byId, el, setAttribute, setHidden, setText } from "./dom";
 import { plural, short } from "./format";
+import { saveButtons, tableOf, type Fields } from "./save";
+
+// What the list is as a file.
+const fields: Fields<UnreadRow> = { "Exporter or metric": (u) => u.address, Number: (u) => u.count, "The number is a lower bound": (u) => u.at_least ?? false, "What is known of them": (u) => u.text };
 
 export class UnreadView {
   private readonly rows: Keyed<UnreadRow, HTMLTableRowElement>;
 
+  private list: UnreadRow[] = [];
+
   constructor() {
     const body = el("tbody");
+    byId("unread-controls").append(saveButtons(() => "Not understood", { csv: () => tableOf(fields, this.list) }));
     byId("unread-table").append(el("table", { class: "data unread-data" },
       el("caption", { class: "hidden" }, "Exporters whose datagrams no profile reads, and metrics that are not counted"),
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Exporter or metric"), el("th", { scope: "col", class: "num", title: "Datagrams or data points that were not read" }, "Number"),
@@ -21,6 +28,7 @@ export class UnreadView {
     setHidden(byId("unread"), list.total === 0);
     const more = list.total - list.exporters.length;
     setText(byId("unread-note"), `${plural(list.total, "entry", "entries")}: exporters whose datagrams no profile reads, and metrics that are not counted${more > 0 ? ` · +${short(more)} not shown` : ""}`);
+    this.list = list.exporters;
     this.rows.set(list.exporters);
   }
 
