@@ -9,7 +9,7 @@ export type Value = string | number | boolean | null | undefined;
 // Fields are the columns of a CSV file: heads with units, and the raw value of a row.
 export type Fields<T> = Record<string, (row: T) => Value>;
 
-export interface Table { heads: string[]; rows: Value[][] }
+export interface Table { heads: string[]; rows: Value[][]; total?: number } // total is how many rows there are, if more than these
 
 const number = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
@@ -23,8 +23,11 @@ function cell(v: Value): string {
 
 export const csv = (t: Table): string => [t.heads, ...t.rows].map((r) => `${r.map(cell).join(",")}\r\n`).join("");
 
-export function tableOf<T>(fields: Fields<T>, rows: T[]): Table {
-  return { heads: Object.keys(fields), rows: rows.map((r) => Object.values(fields).map((f) => f(r))) };
+// Rows are those of a table, and how many there are if not all.
+export type Rows<T> = T[] & { total?: number };
+
+export function tableOf<T>(fields: Fields<T>, rows: Rows<T>): Table {
+  return { heads: Object.keys(fields), rows: rows.map((r) => Object.values(fields).map((f) => f(r))), ...(rows.total ? { total: rows.total } : {}) };
 }
 
 // iso is a time of the API as text; empty for 0, which is never.
@@ -85,12 +88,13 @@ export interface Savers { csv?: () => Table | Promise<Table>; png?: () => Pictur
 // saveButtons are the buttons that save something. name says what it is, and becomes that of the file.
 export function saveButtons(name: () => string, savers: Savers): HTMLElement {
   const box = el("span", { class: "save" });
-  const add = (kind: string, make: () => Promise<Blob>): void => {
+  const add = (kind: string, make: () => Promise<{ blob: Blob; part?: string }>): void => {
     const b = el("button", { type: "button", class: "button small", title: `Save as ${kind}`, "aria-label": `Save as ${kind}: ${name()}`, click: () => {
       b.disabled = true;
-      make().then((blob) => {
-        saveAs(blob, `${fileName(name())}.${kind.toLowerCase()}`);
-        setText(byId("announce"), `Saved as ${kind}: ${name()}`);
+      make().then(({ blob, part }) => {
+        const what = part ? `${name()}, ${part}` : name();
+        saveAs(blob, `${fileName(what)}.${kind.toLowerCase()}`);
+        setText(byId("announce"), `Saved as ${kind}: ${what}`);
       }).catch((e: unknown) => {
         setText(byId("announce"), "It could not be saved: the collector did not answer.");
         console.warn(e);
@@ -101,8 +105,13 @@ export function saveButtons(name: () => string, savers: Savers): HTMLElement {
     box.append(b);
   };
   const { csv: table, png: picture } = savers;
-  if (table) add("CSV", async () => new Blob([csv(await table())], { type: "text/csv;charset=utf-8" }));
-  if (picture) add("PNG", () => png(picture()));
+  if (table) {
+    add("CSV", async () => {
+      const t = await table(), blob = new Blob([csv(t)], { type: "text/csv;charset=utf-8" });
+      return t.total ? { blob, part: `first ${t.rows.length} of ${t.total}` } : { blob };
+    });
+  }
+  if (picture) add("PNG", async () => ({ blob: await png(picture()) }));
   return box;
 }
 
@@ -123,12 +132,12 @@ export function rangeQuery(r: Range | undefined): Record<string, number> {
 const page = 200; // rows that the API answers at most at once
 const most = 20_000; // rows of a file
 
-// every asks for all rows that a filter leaves, in the order of the table.
-export async function every<T>(ask: (query: { limit: number; offset: number }) => Promise<{ total: number; rows: T[] }>): Promise<T[]> {
+// every asks for the rows that a filter leaves, in the order of the table, up to most.
+export async function every<T>(ask: (query: { limit: number; offset: number }) => Promise<{ total: number; rows: T[] }>): Promise<Rows<T>> {
   const rows: T[] = [];
   for (;;) {
     const a = await ask({ limit: page, offset: rows.length });
     rows.push(...a.rows);
-    if (a.rows.length === 0 || rows.length >= Math.min(a.total, most)) return rows;
+    if (a.rows.length === 0 || rows.length >= Math.min(a.total, most)) return rows.length < a.total ? Object.assign(rows, { total: a.total }) : rows;
   }
 }
