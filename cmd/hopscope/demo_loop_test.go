@@ -69,7 +69,7 @@ func (x *reported) WriteWindow(_ context.Context, w *sink.Window) error {
 }
 
 // newSteered is the demonstration with its loop and collector on virtual time.
-func newSteered(t *testing.T, edit func(*emu.Config), until time.Duration, more ...func(*config)) (*steered, *collector.Collector, *reported) {
+func newSteered(t *testing.T, seed uint64, edit func(*emu.Config), until time.Duration, more ...func(*config)) (*steered, *collector.Collector, *reported) {
 	t.Helper()
 	emulated, err := scenario.PINTDemo()
 	if err != nil {
@@ -78,7 +78,7 @@ func newSteered(t *testing.T, edit func(*emu.Config), until time.Duration, more 
 	s := &steered{epoch: time.Unix(1_700_000_000, 0), until: until, each: func(time.Duration) {}}
 	emulated.Epoch = s.epoch
 	edit(&emulated)
-	if s.Emulated, err = steer.NewEmulated(emulated, 1, nil, slog.New(slog.DiscardHandler), func() int64 { return s.epoch.Add(s.now).UnixNano() }); err != nil {
+	if s.Emulated, err = steer.NewEmulated(emulated, seed, nil, slog.New(slog.DiscardHandler), func() int64 { return s.epoch.Add(s.now).UnixNano() }); err != nil {
 		t.Fatal(err)
 	}
 	cfg := demoConfig("", t.TempDir())
@@ -105,7 +105,7 @@ func TestLoopDemo(t *testing.T) {
 	t.Parallel()
 	const faulty = "agg-0-0:3--core-0:1"
 	fault := emu.Fault{Kind: emu.CrossTraffic, At: 20 * time.Second, For: 14 * time.Second, Node: "agg-0-0", Peer: "core-0", Value: 0.95}
-	s, c, found := newSteered(t, func(cfg *emu.Config) { cfg.Script, cfg.Repeat = []emu.Fault{fault}, 0 }, 70*time.Second)
+	s, c, found := newSteered(t, 1, func(cfg *emu.Config) { cfg.Script, cfg.Repeat = []emu.Fault{fault}, 0 }, 70*time.Second)
 	var suspected, detailed, back time.Duration
 	var probes []string
 	s.each = func(at time.Duration) {
@@ -184,7 +184,7 @@ func TestLoopDemoRecovers(t *testing.T) {
 	t.Parallel()
 	var script []emu.Fault
 	until, plans := 230*time.Second, uint64(6)
-	s, c, found := newSteered(t, func(cfg *emu.Config) {
+	s, c, found := newSteered(t, 2, func(cfg *emu.Config) {
 		if testkit.Race { // the first two faults
 			cfg.Script, cfg.Repeat, until, plans = cfg.Script[:2], 0, 110*time.Second, 2
 		}

@@ -192,7 +192,7 @@ func TestPlanDecisionsRefused(t *testing.T) {
 		{"delivery --instance network.json", `{"assignment":[{"path":["m1","nowhere"]}]}`, "the path does not lead from a point to a server"},
 		{"delivery --instance network.json", `{"assignment":[{"path":["m1"],"ports":[1,2,3]}]}`, "the path does not lead from a point to a server"},
 		{"queries queries.yaml", `{"bits":-5,"queries":[{"name":"path","bits":8}],"sets":[{"share":1,"slots":[{"query":"path"}]}]}`, "bits, epoch, hash or seed are not those of the problem"},
-		{"queries queries.yaml", `{"queries":[{"name":"path","bits":3}],"sets":[{"share":1,"slots":[{"query":"path"}]}]}`, "are none of its widths"},
+		{"queries queries.yaml", `{"queries":[{"name":"path","bits":3}],"sets":[{"share":1,"slots":[{"query":"path"}]}]}`, "is none of its widths"},
 	} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "decided.json")

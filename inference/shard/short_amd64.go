@@ -2,9 +2,10 @@
 
 package shard
 
-import "golang.org/x/sys/cpu"
+var hasAVX512 = avx512()
 
-var hasAVX512 = cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL
+// avx512 reports whether processor and system have the parts F, DQ, BW and VL.
+func avx512() bool
 
 // stackCodes is stackCodesGo for a stack of n blocks of 16 bytes, all at once in AVX-512. Tests compare the two; the tag
 // purego leaves the assembly out.

@@ -143,3 +143,31 @@ TEXT ·stackCodes(SB), NOSPLIT, $0-73
 no:
 	VZEROUPPER
 	RET
+
+// func avx512() bool
+TEXT ·avx512(SB), NOSPLIT, $0-1
+	MOVB $0, ret+0(FP)
+	XORL AX, AX
+	CPUID
+	CMPL AX, $7
+	JLT  without
+	MOVL $1, AX
+	XORL CX, CX
+	CPUID
+	BTL  $27, CX // the system saves registers: OSXSAVE
+	JCC  without
+	XORL CX, CX
+	XGETBV
+	ANDL $0xe6, AX // those of 128, 256 and 512 bits, and masks
+	CMPL AX, $0xe6
+	JNE  without
+	MOVL $7, AX
+	XORL CX, CX
+	CPUID
+	ANDL $0xc0030000, BX // F, DQ, BW, VL
+	CMPL BX, $0xc0030000
+	JNE  without
+	MOVB $1, ret+0(FP)
+
+without:
+	RET

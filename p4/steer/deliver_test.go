@@ -261,7 +261,7 @@ func TestDeliveryWaits(t *testing.T) {
 func TestDeliveryWaitsForProbes(t *testing.T) {
 	for _, approve := range []bool{true, false} {
 		x := newPeeredOf(t, rftProgram, nil, loadIfEmpty, nil, approve, true) // in a dry run there is no first plan
-		o := &deliverer{cfg: p4.DefaultDeliveryConfig(), links: orchestrateLinks(t), missed: map[string]int{}, silent: map[string]time.Time{}}
+		o := &deliverer{cfg: p4.DefaultDeliveryConfig(), links: orchestrateLinks(t), missed: map[string]int{}, silent: map[string]int64{}}
 		o.cfg.Servers = []p4.DeliveryHost{{Name: "near", Page: "http://near"}}
 		x.assigned.now.Store(&Network{deliverer: o})
 		s := &Steering{Cycle: time.Hour, Network: &Network{Control: x.network, deliverer: o}, Loop: x.loop, Switches: &Switches{}, Log: slog.New(slog.DiscardHandler), Approve: approve, Deliver: time.Millisecond,

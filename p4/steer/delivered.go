@@ -17,7 +17,7 @@ func (x *Network) readDeliverer(cfg *Files) error {
 	if c.File == "" {
 		return nil
 	}
-	o := &deliverer{cfg: c, links: x.Config.Links, tables: c.Tables(), switches: map[string]bool{}, missed: map[string]int{}, counts: map[string]*p4.Counts{}, silent: map[string]time.Time{}, lost: time.Now()}
+	o := &deliverer{cfg: c, links: x.Config.Links, tables: c.Tables(), switches: map[string]bool{}, missed: map[string]int{}, counts: map[string]*p4.Counts{}, silent: map[string]int64{}, lost: time.Now()}
 	for i := range cfg.Switches {
 		if s := &cfg.Switches[i]; s.Program == rftProgram {
 			o.switches[s.Name] = true

@@ -33,7 +33,7 @@ type deliverer struct {
 	unkept bool                  // the file does not have the plan, which may wait for approval
 	missed map[string]int        // by server: intervals in a row without an answer of its page
 	lost   time.Time             // when a server with reports did not answer last, or the start
-	silent map[string]time.Time  // since when servers have no report of a point, all of them being known
+	silent map[string]int64      // since when servers have no report of a point, all of them being known
 	counts map[string]*p4.Counts // by switch
 	logged string
 
@@ -121,7 +121,7 @@ func (o *deliverer) measure(ctx context.Context, open func(url string) *Page) (*
 	case time.Since(o.lost) < span:
 		m.HoldUnknown(o.plan, "windows of servers are older than the last loss of one, or than the control")
 	default:
-		m.Release(o.silent, o.plan, time.Now(), o.cfg.Quiet, o.cfg.Sending(o.plan, o.counts))
+		m.Release(o.silent, o.plan, time.Now().UnixNano(), int64(o.cfg.Quiet), o.cfg.Sending(o.plan, o.counts))
 		m.HoldUnknown(o.plan, "")
 		return m, nil
 	}

@@ -38,7 +38,7 @@ func TestDelivererMeasures(t *testing.T) {
 		}}
 	}
 	now := time.Now()
-	o := &deliverer{links: links, missed: map[string]int{}, silent: map[string]time.Time{}, plan: &delivery.Plan{Assignment: []delivery.Assignment{{ID: point + "/1", Point: point, Server: "a", Rate: 125}}},
+	o := &deliverer{links: links, missed: map[string]int{}, silent: map[string]int64{}, plan: &delivery.Plan{Assignment: []delivery.Assignment{{ID: point + "/1", Point: point, Server: "a", Rate: 125}}},
 		cfg: p4.DeliveryConfig{Margin: 1.25, Quiet: time.Hour, ReportBytes: 125_000_000, Servers: []p4.DeliveryHost{{Name: "a", Page: "a"}, {Name: "b", Page: "b"}}, Points: []p4.DeliveryPoint{{Name: point}}}}
 	check := func(what string, rate float64, held string, down bool) {
 		t.Helper()
@@ -75,25 +75,25 @@ func TestDelivererMeasures(t *testing.T) {
 	check("all of the time", 2, "", true)
 	exporters["b"] = ""
 	check("quiet", 100, "no server has a report", true)
-	o.silent[point] = o.silent[point].Add(-59 * time.Minute)
+	o.silent[point] -= int64(59 * time.Minute)
 	check("quiet for 59 minutes", 100, "no server has a report", true)
-	o.silent[point] = o.silent[point].Add(-time.Minute)
+	o.silent[point] -= int64(time.Minute)
 	check("quiet for an hour", delivery.LeastRate, "", true)
 	exporters["b"] = `{"node":"1","recent_reports":24}`
 	check("no longer quiet", 2, "", true)
 	exporters["b"] = ""
 	check("quiet again", 100, "no server has a report", true)
 	o.counts = map[string]*p4.Counts{point: {Sent: map[int64]int64{0: 9, 1: 5}}}
-	o.silent[point] = o.silent[point].Add(-2 * time.Hour)
+	o.silent[point] -= int64(2 * time.Hour)
 	check("its switch sends", 100, "no server has a report", true)
 	check("and has done so", 100, "no server has a report", true)
-	o.silent[point] = o.silent[point].Add(-2 * time.Hour)
+	o.silent[point] -= int64(2 * time.Hour)
 	o.counts[point].Sent[0] = 99
 	check("reports of others pass", delivery.LeastRate, "", true)
-	o.silent[point] = now.Add(-2 * time.Hour)
+	o.silent[point] = now.Add(-2 * time.Hour).UnixNano()
 	o.counts[point].Refused = map[int64]int64{1: 1}
 	check("its switch refuses", 100, "no server has a report", true)
-	o.silent[point] = now.Add(-2 * time.Hour)
+	o.silent[point] = now.Add(-2 * time.Hour).UnixNano()
 	o.cfg.Servers = append(o.cfg.Servers, p4.DeliveryHost{Name: "c"})
 	o.plan.Assignment[0].Server = "c"
 	check("its server has no page", 100, "no server has a report", true)
@@ -123,7 +123,7 @@ func TestDelivererAvoids(t *testing.T) {
 		problem.Links = append(problem.Links, delivery.Link{A: point, B: spine, PortA: g.Port(to), PortB: g.Port(from), Latency: 1, Capacity: 1, Up: 1},
 			delivery.Link{A: spine, B: "a", PortA: 400, PortB: k + 1, Latency: 1, Capacity: 1, Up: 1})
 	}
-	o := &deliverer{links: links, problem: problem, missed: map[string]int{}, silent: map[string]time.Time{},
+	o := &deliverer{links: links, problem: problem, missed: map[string]int{}, silent: map[string]int64{},
 		cfg: p4.DeliveryConfig{Margin: 1.25, Avoid: 2, ReportBytes: 200, Servers: []p4.DeliveryHost{{Name: "a"}}, Points: []p4.DeliveryPoint{{Name: point}}}}
 	next := func(what string, suspects ...control.Suspect) string {
 		t.Helper()

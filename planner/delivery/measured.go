@@ -3,7 +3,6 @@ package delivery
 import (
 	"maps"
 	"slices"
-	"time"
 )
 
 // Measured is what is known of a network beside its problem.
@@ -77,18 +76,18 @@ func (m *Measured) HoldUnknown(before *Plan, why string) {
 
 // Release lets points keep no more than the lowest rate, of which no server has had a report for that time, up to now. In
 // silent is since when, by their ids. The caller keeps it from one measurement to the next, and clears it after one that
-// lacks reports. Points in sending are not quiet, although no server may have a report of them. A time of 0 releases none.
-func (m *Measured) Release(silent map[string]time.Time, before *Plan, now time.Time, after time.Duration, sending map[string]bool) {
+// lacks reports. Points in sending are not quiet, although no server may have a report of them. Times are ns; after 0 releases none.
+func (m *Measured) Release(silent map[string]int64, before *Plan, now, after int64, sending map[string]bool) {
 	reserved := before.Reserved()
 	loud := func(point string) bool { return m.Rates[point] > 0 || sending[point] }
-	maps.DeleteFunc(silent, func(point string, _ time.Time) bool { return reserved[point] == 0 || loud(point) })
+	maps.DeleteFunc(silent, func(point string, _ int64) bool { return reserved[point] == 0 || loud(point) })
 	for point := range reserved {
 		since, known := silent[point]
 		switch {
 		case loud(point):
 		case !known:
 			silent[point] = now
-		case after > 0 && now.Sub(since) >= after:
+		case after > 0 && now-since >= after:
 			m.Rates[point] = LeastRate
 		}
 	}

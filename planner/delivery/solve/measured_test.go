@@ -61,12 +61,12 @@ func TestQuietPoints(t *testing.T) {
 		{ID: "m", Kind: delivery.PointNode, Rate: 8, Deadline: 9}, {ID: "n", Kind: delivery.PointNode, Rate: 8, Deadline: 9}, {ID: "v", Kind: delivery.SwitchNode, Capacity: 40, Up: 1},
 		{ID: "s", Kind: delivery.ServerNode, Capacity: 11, Up: 1}, {ID: "u", Kind: delivery.ServerNode, Capacity: 11, Up: 1}},
 		Links: []delivery.Link{{A: "m", B: "v", Capacity: 40, Up: 1}, {A: "n", B: "v", Capacity: 40, Up: 1}, {A: "v", B: "s", Capacity: 40, Up: 1}, {A: "v", B: "u", Capacity: 40, Up: 1}}}
-	began, silent, sending := time.Unix(1000, 0), map[string]time.Time{}, map[string]bool{}
+	began, silent, sending := time.Unix(1000, 0), map[string]int64{}, map[string]bool{}
 	var plan *delivery.Plan
 	next := func(seconds int, after time.Duration, rates map[string]float64) *delivery.Measured {
 		t.Helper()
 		m := &delivery.Measured{Rates: rates, Margin: 1.25}
-		m.Release(silent, plan, began.Add(time.Duration(seconds)*time.Second), after, sending)
+		m.Release(silent, plan, began.Add(time.Duration(seconds)*time.Second).UnixNano(), int64(after), sending)
 		m.HoldUnknown(plan, "")
 		made, err := solve.Measured(p, m, plan, func() func() bool { return nil })
 		if err != nil {
@@ -90,7 +90,7 @@ func TestQuietPoints(t *testing.T) {
 	if m := next(9999, time.Minute, map[string]float64{"m": 8}); m.Held["n"] == "" || len(silent) != 0 {
 		t.Fatalf("reports are lost on the way: held %v, silent %v", m.Held, silent)
 	}
-	sending["n"], silent["n"] = false, began
+	sending["n"], silent["n"] = false, began.UnixNano()
 	for seconds := 61; seconds < 64; seconds++ { // and it stays so
 		m := next(seconds, time.Minute, map[string]float64{"m": 8})
 		if r := plan.Reserved(); m.Held["n"] != "" || len(plan.Selected()) != 1 || r["m"] != 10 || !(r["n"] > 0 && r["n"] < 1e-4) {
