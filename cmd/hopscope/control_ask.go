@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/p4/loop"
-	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner/control"
 )
 
@@ -68,11 +68,11 @@ of a fleet that stands by names the one in charge, and ends with 1 if none is kn
 			return err
 		}
 		if a.format != "json" {
-			if err := steer.WriteStatus(c.OutOrStdout(), &s); err != nil {
+			if err := cli.WriteControl(c.OutOrStdout(), &s); err != nil {
 				return err
 			}
 		}
-		if p := steer.Problem(&s); p != "" {
+		if p := cli.ControlProblem(&s); p != "" {
 			return errors.New(p)
 		}
 		return nil
@@ -98,7 +98,7 @@ func controlLogCommand() *cobra.Command {
 		if err := a.ask(c.Context(), http.MethodGet, fmt.Sprintf("/log?n=%d", n), &list, c.OutOrStdout()); err != nil || a.format == "json" {
 			return err
 		}
-		return steer.WriteLog(c.OutOrStdout(), list)
+		return cli.WriteControlLog(c.OutOrStdout(), list)
 	}
 	return c
 }
@@ -142,7 +142,7 @@ func (v controlVerb) command() *cobra.Command {
 		if a.format == "json" {
 			return nil
 		}
-		return steer.WriteStatus(c.OutOrStdout(), &reply.Status)
+		return cli.WriteControl(c.OutOrStdout(), &reply.Status)
 	}
 	return c
 }

@@ -48,8 +48,9 @@ suspicious, the probes on them look closer within two cycles, and go back when i
 over: the map shows it, and so do "hopscope control status" and "log".
 
 With --everything six more switches carry out assignments of flows to interfaces
-(INTO), and the page's table Plans has what each planning system decided, what is
-installed, and what it brought.
+(INTO), and send their reports over planned paths at planned rates (RFT). The page's
+table Plans has what each planning system decided, what is installed, and what it
+brought.
 
 With --gear it is another network, of six devices that send sFlow as such gear does:
 a port congests and discards, an access list drops, a port receives damaged packets,

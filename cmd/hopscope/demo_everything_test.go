@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -43,22 +44,26 @@ func TestDemoEverything(t *testing.T) {
 		}
 		return s
 	}
+	carried := regexp.MustCompile(`servers receive [0-9.]*[1-9][0-9.]* Mbit/s of reports; switches sent [1-9]`)
 	const interfaces = "20 of 20 assigned interfaces are reported"
 	if !testkit.Await(func() bool {
 		list = ask.SystemList{}
 		if err := json.Unmarshal([]byte(get(t, page+"api/systems", 200)), &list); err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{"probes", "into", "pint", "fant"} {
+		for _, name := range []string{"probes", "into", "pint", "fant", "rft"} {
 			if s := system(name); s.State != ask.SystemInForce || len(s.Decided) == 0 || len(s.Installed) == 0 || len(s.Brought) == 0 {
 				return false
 			}
 		}
-		return strings.Contains(strings.Join(system("into").Brought, "; "), interfaces) && strings.Contains(strings.Join(system("into").Installed, "; "), "6 of 6 switches hold")
+		return strings.Contains(strings.Join(system("into").Brought, "; "), interfaces) && strings.Contains(strings.Join(system("into").Installed, "; "), "6 of 6 switches hold") &&
+			len(carried.FindStringSubmatch(strings.Join(system("rft").Brought, "; "))) > 0
 	}) {
 		t.Errorf("not all systems are in force: %+v", list)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "into.json")); err != nil {
-		t.Errorf("the assignment is not kept: %v", err)
+	for _, name := range []string{"into.json", "rft.json"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Errorf("a plan is not kept: %v", err)
+		}
 	}
 }

@@ -25,7 +25,7 @@ func steerDemo(cfg emu.Config, seed uint64, data string, everything bool, log *s
 	}
 	var s *steer.Emulated
 	if everything {
-		s, err = steer.NewEmulatedInto(cfg, seed, j, log, filepath.Join(data, "into.json"))
+		s, err = steer.NewEmulatedInto(cfg, seed, j, log, data)
 	} else {
 		s, err = steer.NewEmulated(cfg, seed, j, log, nil)
 	}

@@ -39,6 +39,12 @@ type Update struct {
 	Entry p4.Entry
 }
 
+// Counting is implemented by installers that read the counters of a switch.
+type Counting interface {
+	// Counters reads all cells of a counter of the program, in the order of their indices.
+	Counters(ctx context.Context, name string) ([]counter, error)
+}
+
 // Installer keeps the entries of one switch. It is safe for concurrent use.
 type Installer interface {
 	// Write carries out updates, in an order in which none takes effect before those that it depends on. Additions and

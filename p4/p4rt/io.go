@@ -164,7 +164,7 @@ func (c *Client) Digests(ctx context.Context, name string, cfg *digestConfig) er
 	return err
 }
 
-// Counters reads all cells of a counter.
+// Counters implements [Counting].
 func (c *Client) Counters(ctx context.Context, name string) ([]counter, error) {
 	info := c.info.counters[name]
 	if info == nil {

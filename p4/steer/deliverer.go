@@ -13,6 +13,7 @@ import (
 
 	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/p4/p4rt"
 	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/planner/delivery"
 	"github.com/hopscope/hopscope/planner/delivery/solve"
@@ -213,8 +214,11 @@ func (o *deliverer) readCounters(ctx context.Context, switches *Switches) {
 	defer cancel()
 	var all sync.WaitGroup
 	for sw := range o.switches {
-		c := switches.served[sw]
-		if c == nil || c.client == nil {
+		var c p4rt.Counting
+		if x := switches.served[sw]; x != nil {
+			c, _ = x.to.(p4rt.Counting)
+		}
+		if c == nil {
 			continue
 		}
 		if o.counts[sw] == nil {
@@ -223,7 +227,7 @@ func (o *deliverer) readCounters(ctx context.Context, switches *Switches) {
 		n := o.counts[sw]
 		all.Go(func() {
 			for name, into := range map[string]*map[int64]int64{p4.SentName: &n.Sent, p4.RefusedName: &n.Refused, p4.WithheldName: &n.Withheld} {
-				cells, err := c.client.Counters(ctx, name)
+				cells, err := c.Counters(ctx, name)
 				if err != nil {
 					continue
 				}

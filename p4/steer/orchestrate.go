@@ -18,11 +18,8 @@ import (
 	"github.com/hopscope/hopscope/planner/orchestrate"
 )
 
-// intoProgram is the program of emulated switches that carry out assignments, and assigning are all that do.
-const (
-	intoProgram = "into"
-	assigning   = "into, rft or hopscope"
-)
+// assigning are the programs of switches that carry out assignments.
+const assigning = "into, rft or hopscope"
 
 // OrchestrateConfig holds the settings of the assignment of flows to interfaces, which switches with the program
 // into, rft or hopscope carry out.

@@ -342,7 +342,7 @@ func TestAssignmentTwice(t *testing.T) {
 func TestAssignmentOfOtherSettings(t *testing.T) {
 	l := orchestrateLinks(t)
 	leaf := l.graph.NodeName(0)
-	f := Files{Orchestrate: DefaultOrchestrateConfig(), Switches: []Switch{{Name: leaf, Program: intoProgram}}}
+	f := Files{Orchestrate: DefaultOrchestrateConfig(), Switches: []Switch{{Name: leaf, Program: "into"}}}
 	f.Orchestrate.File = filepath.Join(t.TempDir(), "into.json")
 	b, err := json.Marshal(planOf(tableOf(leaf+":1", tcpFlow, 0, 3, true)))
 	if err == nil {
@@ -352,7 +352,7 @@ func TestAssignmentOfOtherSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, every := range []time.Duration{0, time.Minute, 0, time.Minute} {
-		if f.Switches[0].Program = intoProgram; i > 1 {
+		if f.Switches[0].Program = "into"; i > 1 {
 			f.Switches[0].Program = "hopscope"
 		}
 		f.Orchestrate.Every = every

@@ -3,6 +3,7 @@ package steer
 import (
 	"context"
 	"encoding/hex"
+	"fmt"
 	"log/slog"
 	"maps"
 	"path/filepath"
@@ -197,11 +198,10 @@ func (x *peered) cycles(n uint64) {
 
 func (x *peered) log() string {
 	var b strings.Builder
-	list := x.journal.Last(60)
-	for k := range list {
-		list[k].Entries = nil // there is no room
+	for _, r := range x.journal.Last(60) {
+		r.Entries = nil // there is no room
+		fmt.Fprintf(&b, "%+v\n", r)
 	}
-	_ = WriteLog(&b, list)
 	return b.String()
 }
 

@@ -145,3 +145,21 @@ func rftOf(s *loop.Status) loop.System {
 	x.Brought = append([]string{fmt.Sprintf("servers receive %.3g Mbit/s of reports; switches sent %s reports over these paths, and refused %s reports", 1000*received, inference.Count(sent), inference.Count(d.Refused))}, short...)
 	return x
 }
+
+// DeviceNames names the first of some devices, and says how many there are beyond.
+func DeviceNames(list []control.DeviceStatus, which func(*control.DeviceStatus) bool) (out []string) {
+	const most = 20
+	n := 0
+	for i := range list {
+		if !which(&list[i]) {
+			continue
+		}
+		if n++; n <= most {
+			out = append(out, names.Printable(list[i].Device.String()))
+		}
+	}
+	if n > most {
+		out = append(out, fmt.Sprintf("%d more", n-most))
+	}
+	return out
+}

@@ -18,11 +18,13 @@ import (
 	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/emu/program"
 	"github.com/hopscope/hopscope/p4/p4rt"
+	"github.com/hopscope/hopscope/planner/delivery"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// Into is a leaf-spine network of switches that run the program into, with a host at each leaf. Hosts send flows. One of
-// eight packets carries INT of its whole path; the others carry what an assignment of flows to interfaces says.
+// Into is a leaf-spine network of switches that run the program rft, with a host at each leaf, and a collector behind both
+// spines. Hosts send flows. One of eight packets carries INT of its whole path; the others carry what an assignment of flows
+// to interfaces says. Reports of leafs take the paths of a plan of delivery, once there is one.
 type Into struct {
 	graph  *topo.Graph
 	fabric *program.Fabric
@@ -45,10 +47,21 @@ const (
 	intoTopology = "leaf-spine:2,4"
 	intoFirst    = 101 // node id
 	intoHost     = 400 // port of a leaf to its host
-	intoReports  = 401 // port to the collector
+	intoReports  = 401 // port to the collector, for reports without a path
+	intoServer   = 402 // port of a spine to the collector
 	intoFlows    = 24
 	intoEvery    = 20 * time.Millisecond // between packets of a flow
 	intoChange   = 1500                  // rounds of packets after which a flow ends and another begins
+
+	// IntoProgram is the program of its switches.
+	IntoProgram = "rft"
+	// IntoCollector is the server of its reports.
+	IntoCollector = "collector"
+	// IntoReportBytes is the size of most of its reports, with their headers.
+	IntoReportBytes = 200
+
+	intoRate     = 0.0002 // Gbit/s of reports of a leaf, before any is measured
+	intoCapacity = 0.0003 // Gbit/s of a link that are for reports
 )
 
 // NewInto makes the network. Its switches have empty tables, and its flows no way yet.
@@ -58,10 +71,10 @@ func NewInto() (*Into, error) {
 	if x.graph, err = topo.Parse(intoTopology); err != nil {
 		return nil, err
 	}
-	if x.fabric, err = program.NewFabric(x.graph, "into"); err != nil {
+	if x.fabric, err = program.NewFabric(x.graph, IntoProgram); err != nil {
 		return nil, err
 	}
-	pipeline, err := p4rt.BMv2("into")
+	pipeline, err := p4rt.BMv2(IntoProgram)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +102,7 @@ func (x *Into) NodeIDs() []uint32 {
 
 // Installer writes the tables of a switch.
 func (x *Into) Installer(node int) p4rt.Installer {
-	return p4rt.NewStored(x.info, func(do func(*p4.Store)) {
+	return p4rt.NewStored(x.info, x.fabric.Switch(node).Count, func(do func(*p4.Store)) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		do(x.fabric.Switch(node).Store())
@@ -105,10 +118,9 @@ func (x *Into) Fixed(n int) []p4.Entry {
 	entry := func(table, action string, match []p4.Match, params ...uint64) p4.Entry {
 		return p4.Entry{Table: table, Action: action, Match: match, Params: p4.Uints(params...)}
 	}
-	const loopback = 0x7f000001
 	list := []p4.Entry{
 		entry("egress.device", "set_device", nil, uint64(intoFirst+n), 0),
-		entry("egress.envelope.collector", "send", []p4.Match{p4.Number(1)}, 1, 1, loopback, loopback, 1, 32766, 900),
+		entry("egress.envelope.collector", "send", []p4.Match{p4.Number(1)}, 1, 1, uint64(intoSource|n+1), 0x7f000001, 1, 32766, 900),
 	}
 	for to := range x.graph.NumNodes() {
 		for choice := range 2 { // the lowest bit of an address selects the spine
@@ -131,6 +143,37 @@ func (x *Into) Fixed(n int) []p4.Entry {
 	}
 	return list
 }
+
+// intoSource is the network 127.20.0.0 of the addresses that reports come from: that of a switch ends in its node, from 1 on.
+const intoSource = 127<<24 | 20<<16
+
+// Delivery is the network of reports: leafs are points, both spines lead to the collector, and links have a share for reports.
+func (x *Into) Delivery() (p *delivery.Problem, points []p4.DeliveryPoint) {
+	p = &delivery.Problem{Nodes: []delivery.Node{{ID: IntoCollector, Kind: delivery.ServerNode, Capacity: 1, Up: 1}}}
+	link := func(a, b string, portA, portB int) {
+		p.Links = append(p.Links, delivery.Link{A: a, B: b, PortA: portA, PortB: portB, Latency: 1, Capacity: intoCapacity, Up: 1})
+	}
+	for n := range x.graph.NumNodes() {
+		name := x.graph.NodeName(n)
+		if !x.leaf(n) {
+			p.Nodes = append(p.Nodes, delivery.Node{ID: name, Kind: delivery.SwitchNode, Capacity: 1, Up: 1})
+			link(name, IntoCollector, intoServer, len(p.Links)+1)
+			p.Links[len(p.Links)-1].Capacity = 1
+			continue
+		}
+		p.Nodes = append(p.Nodes, delivery.Node{ID: name, Kind: delivery.PointNode, Rate: intoRate, Deadline: 100, Loss: 0.5})
+		points = append(points, p4.DeliveryPoint{Name: name, Address: intoAddress(n).String()})
+		for spine := range x.graph.NumNodes() {
+			if !x.leaf(spine) {
+				link(name, x.graph.NodeName(spine), x.graph.Port(x.graph.Between(n, spine)), x.graph.Port(x.graph.Between(spine, n)))
+			}
+		}
+	}
+	return p, points
+}
+
+// intoAddress is the address that reports of a switch come from.
+func intoAddress(node int) netip.Addr { return netip.AddrFrom4([4]byte{127, 20, 0, byte(node + 1)}) }
 
 // next is the port from a switch towards a leaf.
 func (x *Into) next(n, to, choice int) (port int, ok bool) {
@@ -184,12 +227,16 @@ func (x *Into) Play(ctx context.Context, to netip.AddrPort) error {
 		}
 	}()
 	for n := range conns {
-		from := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 20, 0, byte(n + 1)}), 0)
+		from := netip.AddrPortFrom(intoAddress(n), 0)
 		var err error
 		if conns[n], err = net.DialUDP("udp", net.UDPAddrFromAddrPort(from), net.UDPAddrFromAddrPort(to)); err != nil {
 			return err
 		}
 	}
+	began := time.Now()
+	x.mu.Lock()
+	x.fabric.Clock = func() uint64 { return uint64(time.Since(began).Microseconds()) + 1_000_000 } // by which paths are charged
+	x.mu.Unlock()
 	for retry.Sleep(ctx, intoEvery) {
 		reports, err := x.step()
 		if err != nil {
@@ -202,10 +249,14 @@ func (x *Into) Play(ctx context.Context, to netip.AddrPort) error {
 	return nil
 }
 
-// reportAt is where the payload of a report begins in its frame: behind Ethernet, IPv4 and UDP.
-const reportAt = 42
+// The payload of a report begins behind Ethernet, IPv4 and UDP. The last byte of the IPv4 source is its switch.
+const (
+	reportAt     = 42
+	reportSource = 29
+)
 
-// step sends a packet of every flow, and returns the payloads of the reports.
+// step sends a packet of every flow, and returns the payloads of the reports that reach the collector, with the switches that
+// made them.
 func (x *Into) step() (reports []program.Arrival, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -224,11 +275,11 @@ func (x *Into) step() (reports []program.Arrival, err error) {
 		}
 		for _, a := range left {
 			switch {
-			case a.Port != intoReports:
+			case a.Port != intoReports && a.Port != intoServer:
 			case len(a.Bytes) < reportAt:
 				return nil, errors.New("a report is shorter than its headers")
 			default:
-				a.Bytes = a.Bytes[reportAt:]
+				a.Node, a.Bytes = int(a.Bytes[reportSource])-1, a.Bytes[reportAt:]
 				reports = append(reports, a)
 			}
 		}

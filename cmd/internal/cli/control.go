@@ -1,4 +1,4 @@
-package steer
+package cli
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 	"github.com/hopscope/hopscope/planner/control"
 )
 
-// Problem returns the problem in the status of a control, as a sentence for operators, or "".
-func Problem(s *loop.Status) string {
+// ControlProblem returns the problem in the status of a control, as a sentence for operators, or "".
+func ControlProblem(s *loop.Status) string {
 	bad, first := 0, ""
 	for _, d := range s.Devices {
 		if d.State == "down" || d.State == "silent" || d.State == "failed" {
@@ -64,8 +64,8 @@ func Problem(s *loop.Status) string {
 // mostDevices is how many devices that are not ready are listed.
 const mostDevices = 20
 
-// WriteStatus writes the status of a control as tables.
-func WriteStatus(w io.Writer, s *loop.Status) error {
+// WriteControl writes the status of a control as tables.
+func WriteControl(w io.Writer, s *loop.Status) error {
 	if s.Standby != nil {
 		if s.Standby.Term == 0 { // it is the error
 			return nil
@@ -154,24 +154,6 @@ func WriteStatus(w io.Writer, s *loop.Status) error {
 	return t.Flush()
 }
 
-// DeviceNames names the first of some devices, and says how many there are beyond.
-func DeviceNames(list []control.DeviceStatus, which func(*control.DeviceStatus) bool) (out []string) {
-	const most = 20
-	n := 0
-	for i := range list {
-		if !which(&list[i]) {
-			continue
-		}
-		if n++; n <= most {
-			out = append(out, names.Printable(list[i].Device.String()))
-		}
-	}
-	if n > most {
-		out = append(out, fmt.Sprintf("%d more", n-most))
-	}
-	return out
-}
-
 // writeDelivery writes the delivery of reports.
 func writeDelivery(w io.Writer, d *p4.DeliveryStatus) {
 	state := "not in force yet"
@@ -232,8 +214,8 @@ func states(count map[string]int, kind string) string {
 	return strings.Join(list, ", ")
 }
 
-// WriteLog writes records of a journal as a table.
-func WriteLog(w io.Writer, list []control.Record) error {
+// WriteControlLog writes records of a journal as a table.
+func WriteControlLog(w io.Writer, list []control.Record) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	for i := range list {
 		r := &list[i]
