@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -14,8 +15,9 @@ import (
 // whether all frames before a time were handed over ([Prompter]).
 type Crew struct {
 	source  string // for errors
-	stop    int    // eventfd, readable once the workers are to stop
-	wake    []int  // eventfd of each worker, readable when there is a question
+	cpus    []uint16
+	stop    int   // eventfd, readable once the workers are to stop
+	wake    []int // eventfd of each worker, readable when there is a question
 	started atomic.Bool
 	stopped atomic.Bool
 	last    atomic.Pointer[question]
@@ -27,10 +29,14 @@ type Crew struct {
 // question asks whether everything was handed over that arrived before a time.
 type question struct{ before int64 }
 
-// NewCrew makes a crew for a source of a name. Nothing runs before Run. A crew that will not run needs Close.
-func NewCrew(source string, workers int) (*Crew, error) {
-	c := &Crew{source: source}
-	var err error
+// NewCrew makes a crew for a source of a name, whose workers have these CPUs in turn; without CPUs the system places them. Nothing
+// runs before Run. A crew that will not run needs Close.
+func NewCrew(source string, workers int, cpus []uint16) (*Crew, error) {
+	c := &Crew{source: source, cpus: cpus}
+	err := c.checkCPUs()
+	if err != nil {
+		return nil, err
+	}
 	if c.stop, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("%s: eventfd: %w", source, err)
 	}
@@ -56,7 +62,7 @@ func (c *Crew) Run(ctx context.Context, work func(worker int) error, release fun
 	errs := make([]error, len(c.wake))
 	for i := range c.wake {
 		wg.Go(func() {
-			if errs[i] = work(i); errs[i] != nil {
+			if errs[i] = c.On(i, func() error { return work(i) }); errs[i] != nil {
 				c.end()
 			}
 		})
@@ -66,6 +72,51 @@ func (c *Crew) Run(ctx context.Context, work func(worker int) error, release fun
 		<-woken // it writes to the eventfd that Close gives back
 	}
 	return errors.Join(append(errs, c.Close(release))...)
+}
+
+// ownCPUs are those that the system lets this program use, asked before a thread is bound to one of them.
+var ownCPUs = sync.OnceValues(func() (set unix.CPUSet, err error) {
+	err = unix.SchedGetaffinity(0, &set)
+	return set, err
+})
+
+// checkCPUs reports CPUs that the program may not use.
+func (c *Crew) checkCPUs() error {
+	if len(c.cpus) == 0 {
+		return nil
+	}
+	own, err := ownCPUs()
+	if err != nil {
+		return fmt.Errorf("%s.cpus: ask for the CPUs of this program: %w", c.source, err)
+	}
+	for _, cpu := range c.cpus {
+		if !own.IsSet(int(cpu)) {
+			return fmt.Errorf("%s.cpus: CPU %d is none of the %d that this program may use (Cpus_allowed_list in /proc/self/status)", c.source, cpu, own.Count())
+		}
+	}
+	return nil
+}
+
+// On calls f on the CPU of a worker, if it has one, and on any CPU otherwise. Memory that the kernel makes for f is then of that
+// CPU's NUMA node.
+func (c *Crew) On(worker int, f func() error) error {
+	if len(c.cpus) == 0 {
+		return f()
+	}
+	own, err := ownCPUs()
+	if err != nil {
+		return err
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var one unix.CPUSet
+	cpu := c.cpus[worker%len(c.cpus)]
+	one.Set(int(cpu))
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		return fmt.Errorf("%s.cpus: bind worker %d to CPU %d: %w (SystemCallFilter=sched_setaffinity in the unit)", c.source, worker, cpu, err)
+	}
+	err = f()
+	return errors.Join(err, unix.SchedSetaffinity(0, &own))
 }
 
 func (c *Crew) end() {

@@ -22,6 +22,7 @@ type Config struct {
 	Addresses     []string      `yaml:"addresses" doc:"Prefixes or addresses from or to which IP packets are taken. Empty takes all."`
 	Promiscuous   bool          `yaml:"promiscuous" doc:"Take packets to other Ethernet addresses, as a mirror port delivers them."`
 	Workers       int           `yaml:"workers" range:"0..64" doc:"Rings an interface, each with a worker. 0 is one a CPU, at most 8."`
+	CPUs          []uint16      `yaml:"cpus" range:"0..1023" doc:"CPUs of workers in turns: a worker runs on its CPU only, with rings in memory of that NUMA node. Empty leaves both to the system."`
 	RingBytes     int           `yaml:"ring_bytes" range:"1048576..1073741824" doc:"Kernel memory of a ring. 16 MiB hold about 50000 frames of 242 bytes."`
 	MaxFrameBytes int           `yaml:"max_frame_bytes" range:"64..65535" doc:"Longer frames are cut to this size and counted."`
 	Wait          time.Duration `yaml:"wait" range:"1ms..1s" doc:"Longest time that frames wait in a partly filled block of a ring."`

@@ -21,7 +21,7 @@
 //
 // An interface has a ring for every worker. The kernel distributes the packets over them by the hash of their flow
 // (PACKET_FANOUT), so that packets of one flow stay in order. With one worker it computes no hash, a fifth of its work
-// for a packet. A ring is a list of blocks. The kernel fills one after
+// for a packet. With [Config].CPUs a worker runs on a CPU of its own, and its ring is memory of that CPU's node. A ring is a list of blocks. The kernel fills one after
 // the other, and hands a block over when it is full or after [Config].Wait. The frames of a batch lie in the block,
 // which returns to the kernel when all of them were handed over. Blocks are of 256 KiB. A ring of 16 MiB survives a
 // pause of its worker of 64 waits, or until it is full.

@@ -41,7 +41,7 @@ func New(cfg Config) (*Source, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c, err := ingest.NewCrew(cfg.Section, cfg.workers())
+	c, err := ingest.NewCrew(cfg.Section, cfg.workers(), cfg.CPUs)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func New(cfg Config) (*Source, error) {
 			k := &slot{group: g, cfg: &s.cfg}
 			g.slots, w.slots = append(g.slots, k), append(w.slots, k)
 		}
-		if err := g.start(&s.cfg); err != nil {
+		if err := g.start(&s.cfg, c.On); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", cfg.Section, err))
 		} else if problem := g.problem(); problem != "" {
 			s.notices = append(s.notices, problem)
@@ -69,18 +69,19 @@ func New(cfg Config) (*Source, error) {
 	return s, nil
 }
 
-// start opens the rings of an interface for the first time.
-func (g *group) start(cfg *Config) error {
+// start opens the rings of an interface for the first time, each by on, on the CPU of its worker.
+func (g *group) start(cfg *Config, on func(worker int, f func() error) error) error {
 	d, err := LookUp(g.name)
 	if err != nil {
 		return err
 	}
-	for _, k := range g.slots {
+	for i, k := range g.slots {
 		if !d.Up {
 			k.down(g.name + " is down, and is read once it is up (ip link set " + g.name + " up)")
 			continue
 		}
-		r, err := g.open(d, cfg)
+		var r *ring
+		err := on(i, func() (err error) { r, err = g.open(d, cfg); return err })
 		if err != nil {
 			return fmt.Errorf("interface %s: %w", g.name, err)
 		}

@@ -87,7 +87,17 @@ func TestFrames(t *testing.T) {
 	if !testkit.Isolated(t) {
 		return
 	}
-	r := read(t, settings(nil))
+	var own unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &own); err != nil {
+		t.Fatal(err)
+	}
+	r := read(t, settings(func(c *Config) {
+		for cpu := range uint16(1024) {
+			if own.IsSet(int(cpu)) {
+				c.CPUs = append(c.CPUs, cpu)
+			}
+		}
+	}))
 	s := newSender(t, "net0", r)
 	var want [][]byte
 	before := time.Now().UnixNano()

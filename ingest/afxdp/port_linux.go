@@ -18,7 +18,8 @@ import (
 type port struct {
 	name  string
 	cfg   *Config
-	slots []*slot // by worker
+	slots []*slot                                // by worker
+	on    func(worker int, f func() error) error // calls f on the CPU of a worker
 
 	mu      sync.Mutex
 	index   int       // of the device that was opened last, even in vain
@@ -83,7 +84,8 @@ func (p *port) attach(d afpacket.Device, generic bool) (err error) {
 		}
 	}()
 	for queue := range p.cfg.queues() {
-		s, err := openSocket(p.cfg, d.Index, queue, generic)
+		var s *socket
+		err := p.on(queue%len(p.slots), func() (err error) { s, err = openSocket(p.cfg, d.Index, queue, generic); return err })
 		if queue > 0 && errors.Is(err, unix.EINVAL) {
 			break // the device has no more queues
 		}

@@ -42,7 +42,7 @@ func New(cfg Config) (*Source, error) {
 		return nil, err
 	}
 	n, _ := cfg.Config.Readers()
-	c, err := ingest.NewCrew(cfg.Section, n)
+	c, err := ingest.NewCrew(cfg.Section, n, cfg.CPUs)
 	if err != nil {
 		return nil, errors.Join(err, beside.Close())
 	}
@@ -55,7 +55,7 @@ func New(cfg Config) (*Source, error) {
 		s.workers = append(s.workers, newWorker(i, &s.cfg, base))
 	}
 	for _, name := range cfg.Interfaces {
-		p := &port{name: name, cfg: &s.cfg}
+		p := &port{name: name, cfg: &s.cfg, on: c.On}
 		for _, w := range s.workers {
 			k := &slot{port: p}
 			p.slots, w.slots = append(p.slots, k), append(w.slots, k)

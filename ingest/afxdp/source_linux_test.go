@@ -94,6 +94,18 @@ func device(t *testing.T, name string) afpacket.Device {
 	return d
 }
 
+// firstCPU is a CPU that the test may use.
+func firstCPU() []uint16 {
+	var set unix.CPUSet
+	_ = unix.SchedGetaffinity(0, &set) // without it CPU 0, which is refused or right
+	for cpu := range uint16(1024) {
+		if set.IsSet(int(cpu)) {
+			return []uint16{cpu}
+		}
+	}
+	return []uint16{0}
+}
+
 // modes are the modes of a veth pair and of the loopback interface.
 var modes = map[string]func(*Config){
 	"driver":            func(c *Config) { c.Mode = ModeDriver },
@@ -103,6 +115,7 @@ var modes = map[string]func(*Config){
 	"with a busy poll":  func(c *Config) { c.BusyPoll = 100 * time.Microsecond },
 	"auto":              func(*Config) {},
 	"over one worker":   func(c *Config) { c.Workers = 1 },
+	"on a CPU":          func(c *Config) { c.CPUs = firstCPU() },
 	"through AF_PACKET": func(c *Config) { c.Copy = CopyNever }, // veth has no zero-copy without XDP at its peer
 }
 

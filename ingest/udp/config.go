@@ -27,6 +27,7 @@ const drainTime = 2 * time.Second
 type Config struct {
 	Listen             []string      `yaml:"listen" doc:"Further UDP addresses, as IP:port or [IPv6]:port. They disable the default of ports. [::]:port includes IPv4 unless 0.0.0.0:port is listed too."`
 	Workers            int           `yaml:"workers" range:"0..256" doc:"Sockets an address, each with a worker. 0 is one a CPU, at most 8."`
+	CPUs               []uint16      `yaml:"cpus" range:"0..1023" doc:"CPUs of workers in turns (Linux): a worker runs on its CPU only, with memory of that NUMA node. Empty leaves both to the system."`
 	Steering           string        `yaml:"steering" oneof:"hash|spread" doc:"Worker of a datagram: hash keeps an address and port in order at one worker, spread picks at random, so that all share a loud exporter."`
 	ReceiveBufferBytes int           `yaml:"receive_buffer_bytes" range:"4096..1073741823" doc:"Receive buffer of a socket; above net.core.rmem_max with CAP_NET_ADMIN. 16 MiB hold about 43000 datagrams of 200 bytes."`
 	MaxDatagramBytes   int           `yaml:"max_datagram_bytes" range:"64..65535" doc:"Longer datagrams are cut to this size and counted."`

@@ -45,6 +45,11 @@
 // attaches a classic BPF program to the group that picks a socket at random for every datagram. That balances any
 // load, at the price of order. Reports of one exporter pass through several workers and arrive slightly reordered.
 //
+// # CPUs
+//
+// [Config].CPUs binds workers to CPUs, in turns. The kernel fills the pages of a worker's batch for the first time when that
+// worker reads, and so takes them from the memory of its CPU's node.
+//
 // # Sharing the port
 //
 // SO_REUSEPORT lets a second process of the same user bind the same port, and silently take half of the traffic. The

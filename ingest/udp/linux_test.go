@@ -177,6 +177,54 @@ func TestSpread(t *testing.T) {
 	}
 }
 
+// Workers run on the CPUs of the settings, and a CPU that there is not is an error that names the setting.
+func TestCPUs(t *testing.T) {
+	var own unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &own); err != nil {
+		t.Fatal(err)
+	}
+	cfg := testConfig("127.0.0.1:0")
+	cfg.Workers = 3
+	for cpu := range uint16(1024) {
+		if own.IsSet(int(cpu)) {
+			cfg.CPUs = append(cfg.CPUs, cpu)
+		}
+	}
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	seen, ended := make(chan [2]int, 100), make(chan error, 1)
+	go func() {
+		ended <- s.Run(ctx, func(worker int, b *ingest.Batch) {
+			var now unix.CPUSet
+			if err := unix.SchedGetaffinity(0, &now); err != nil || now.Count() != 1 {
+				t.Errorf("worker %d has %d CPUs, %v", worker, now.Count(), err)
+			}
+			for cpu := range 1024 {
+				if now.IsSet(cpu) {
+					seen <- [2]int{worker, cpu}
+				}
+			}
+		})
+	}()
+	for range 20 { // to any worker
+		write(t, dial(t, s.Addrs()[0]), []byte("x"))
+		if got := <-seen; got[1] != int(cfg.CPUs[got[0]%len(cfg.CPUs)]) {
+			t.Errorf("worker %d runs on CPU %d of %v", got[0], got[1], cfg.CPUs)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	cfg.CPUs = []uint16{1023}
+	if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), "udp.cpus: CPU 1023 ") {
+		t.Errorf("with CPU 1023: %v", err)
+	}
+}
+
 // The granted buffer is the kernel's word, and a shortage is said with the remedy.
 func TestReceiveBuffer(t *testing.T) {
 	cfg := testConfig("127.0.0.1:0")

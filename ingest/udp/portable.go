@@ -15,8 +15,8 @@ import (
 )
 
 // portable receives through package net: one socket and worker an address, one datagram a call. It serves the systems
-// without recvmmsg, and on Linux it is the twin that the tests compare with. Workers, Steering, BatchSize and Nap of the
-// configuration mean nothing to it.
+// without recvmmsg, and on Linux it is the twin that the tests compare with. Workers, CPUs, Steering, BatchSize and Nap
+// of the configuration mean nothing to it.
 type portable struct {
 	conns    []*net.UDPConn
 	addrs    []netip.AddrPort

@@ -37,7 +37,7 @@ func New(cfg Config) (*Source, error) {
 		addrs = append(addrs, p.Addr)
 	}
 	prefixes, _ := cfg.prefixes()
-	c, err := ingest.NewCrew("udp", cfg.workers())
+	c, err := ingest.NewCrew("udp", cfg.workers(), cfg.CPUs)
 	if err != nil {
 		return nil, err
 	}
