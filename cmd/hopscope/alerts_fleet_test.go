@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/p4/loop"
 )
 
 const (
@@ -94,7 +95,7 @@ func TestFleetAlertsAreWhole(t *testing.T) {
 	}
 }
 
-// The dashboard of a fleet is whole, and its queries name metrics that members have.
+// The dashboard of a fleet is whole, and its queries name metrics that members and controls have.
 func TestFleetDashboard(t *testing.T) { fleetQueries(t) }
 
 // fleetQueries checks the dashboard of a fleet and returns its queries as a file of recording rules, for Prometheus' own parser.
@@ -118,7 +119,10 @@ func fleetQueries(t *testing.T) (rules string) {
 	for _, m := range collector.Metrics(&cfg) {
 		known = append(known, m.Name)
 	}
-	known = append(known, alertMetrics...)
+	known = append(append(known, alertMetrics...), controlDevices.Name)
+	for i := range loop.Metrics {
+		known = append(known, loop.Metrics[i].Name)
+	}
 	taken := map[[2]int]string{}
 	queries := 0
 	var b strings.Builder
