@@ -61,7 +61,7 @@ func DrawQueries(w io.Writer, plan *querymix.Plan) error {
 			break
 		}
 		q := &plan.Queries[k]
-		text := fmt.Sprintf("%s: %s bits on %s of packets; %.4g packets to the answer, %s", clip(q.Name, 40), queryWidth(q), percent(q.Share), q.Packets, compare(q))
+		text := fmt.Sprintf("%s: %s on %s of packets; %.4g packets to the answer, %s", clip(q.Name, 40), inBits(q.Width()), percent(q.Share), q.Packets, compare(q))
 		c.Add(`<rect x="%d" y="%.0f" width="14" height="14" fill="%s"/>`, left, y, color[q.Name])
 		c.Text(left+22, y+12, 12, "ink", "start", clipTo(text, 12, width))
 		y += row

@@ -10,6 +10,7 @@ import (
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/cover/solve"
+	"github.com/hopscope/hopscope/planner/querymix"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -57,6 +58,21 @@ func TestCover(t *testing.T) {
 	} {
 		if err := write(failing{}); !errors.Is(err, errFull) {
 			t.Errorf("%s into a full disk: %v", name, err)
+		}
+	}
+}
+
+// The list below the picture of a plan of queries has each width with its unit.
+func TestDrawQueriesWidths(t *testing.T) {
+	plan := &querymix.Plan{Bits: 16, Sets: []querymix.Set{{Share: 1, Slots: []querymix.Slot{{Query: "ids", Bits: 8}, {Query: "hashes", Bits: 8, Shift: 8}}}},
+		Queries: []querymix.PlannedQuery{{Name: "ids", Bits: 8, Instances: 1, Fragments: 2, Share: 1}, {Name: "hashes", Bits: 4, Instances: 2, Share: 1}}}
+	var b strings.Builder
+	if err := DrawQueries(&b, plan); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"ids: 8 bits with ids in 2 fragments on 100 % of packets", "hashes: 2x4 bits on 100 % of packets"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the picture has no %q", want)
 		}
 	}
 }
