@@ -137,7 +137,7 @@ func attentionFactors(ctx context.Context, t io.Writer, o Options) error {
 		for _, f := range []struct {
 			alpha, beta float64
 			published   string
-		}{{0, 0, "85.7 s"}, {0.9, 0, "0.22 ms, 20.1 %, 3.4 MB/s"}, {0, 0.15, "0.69 ms, 6.4 %, 3.0 MB/s"}, {0.5, 0.5, ""}, {1, 1, ""}} {
+		}{{0, 0, "85.7 s"}, {0.9, 0, "0.22 ms, 20.1 %, 3.4 MB/s"}, {0, 0.15, "0.69 ms, 6.4 %, 3.0 MB/s"}, {0.5, 0.5, ""}, {1, 1, ""}, {0.1, 0, "the least"}, {0, 0.07, "the least"}} {
 			limit := min(o.limit(), 2*time.Second)
 			var took []time.Duration
 			cost, least, ended := 0.0, 0.0, 0
