@@ -282,14 +282,15 @@ func TestControlDelivery(t *testing.T) {
 
 	// The rate rises: switches refuse what is beyond the assigned one, and another plan assigns more, over both links.
 	x.setRate(120)
-	s := settled("more reports, over two paths", func(d *tables.DeliveryStatus) bool { return len(d.Paths) == 2 && on(d) == 2 })
-	if s.Delivery.Refused == 0 || s.Delivery.Paths[0].Sent == 0 {
-		t.Errorf("no report was refused while the rate rose: %+v", s.Delivery)
-	}
+	settled("more reports, over two paths", func(d *tables.DeliveryStatus) bool { return len(d.Paths) == 2 && on(d) == 2 })
+	l.until("the switches' counters have those refused while the rate rose, and those sent over each path", func(s *loop.Status, _ int) bool {
+		d := s.Delivery // which is older than the reports of the last step
+		return d != nil && d.Refused > 0 && len(d.Paths) == 2 && d.Paths[0].Sent > 0 && d.Paths[1].Sent > 0
+	})
 
 	// It falls: a server is switched off.
 	x.setRate(30)
-	s = settled("fewer reports, over one path", func(d *tables.DeliveryStatus) bool { return len(d.Paths) == 1 && on(d) == 1 })
+	s := settled("fewer reports, over one path", func(d *tables.DeliveryStatus) bool { return len(d.Paths) == 1 && on(d) == 1 })
 
 	// That server fails, and the other one takes over.
 	spine := strings.TrimPrefix(s.Delivery.Paths[0].Server, "at-")
