@@ -66,7 +66,7 @@ func TestDemoRecovers(t *testing.T) {
 		emulated.PacketRate /= 4
 	}
 	emulated.Epoch = time.Unix(1_700_000_000, 0)
-	network, err := emu.New(emulated, 2)
+	network, err := emu.New(emulated, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

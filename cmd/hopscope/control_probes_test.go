@@ -40,7 +40,7 @@ func TestControlProbes(t *testing.T) {
 	const faulty = "agg-0-0:3--core-0:1"
 	fault := emu.Fault{Kind: emu.CrossTraffic, At: 280 * time.Second, For: 12 * time.Second, Node: "agg-0-0", Peer: "core-0", Value: 0.95}
 	const gone, back, until = 390 * time.Second, 400 * time.Second, 440 * time.Second
-	s, c, _ := newSteered(t, 1, func(cfg *emu.Config) { cfg.Script, cfg.Repeat = []emu.Fault{fault}, 0 }, until, func(c *config) { c.Flows.TopFlows = 60 }) // of more flows, and busier ones
+	s, c, _ := newSteered(t, func(cfg *emu.Config) { cfg.Script, cfg.Repeat = []emu.Fault{fault}, 0 }, until, func(c *config) { c.Flows.TopFlows = 60 }) // of more flows, and busier ones
 	var page atomic.Pointer[web.Server]
 	page.Store(newPage(t))
 	c.AddWriter(writesTo{&page})

@@ -27,7 +27,7 @@ func TestDemoRounds(t *testing.T) {
 	if testkit.Race {           // under the race detector: until the line is looked at closer
 		length = 182 * time.Second
 	}
-	s, c, _ := newSteered(t, 1, func(cfg *emu.Config) { cfg.Script, cfg.Repeat, cfg.PacketRate = script, 0, cfg.PacketRate/4 }, length) // of the packets of flows, a quarter
+	s, c, _ := newSteered(t, func(cfg *emu.Config) { cfg.Script, cfg.Repeat, cfg.PacketRate = script, 0, cfg.PacketRate/4 }, length) // of the packets of flows, a quarter
 	probes := *s.Config
 	probes.Suspicion = suspicion.DefaultConfig()
 	x, err := steer.New(&probes)

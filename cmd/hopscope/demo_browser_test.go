@@ -65,7 +65,7 @@ func shows(t *testing.T, page context.Context, condition string) {
 // back. Virtual time stands still while the browser looks.
 func TestDemoInBrowser(t *testing.T) {
 	fault := emu.Fault{Kind: emu.CrossTraffic, At: 20 * time.Second, For: 14 * time.Second, Node: "agg-0-0", Peer: "core-0", Value: 0.95}
-	s, c, _ := newSteered(t, 1, func(cfg *emu.Config) { cfg.Script, cfg.Repeat = []emu.Fault{fault}, 0 }, 70*time.Second)
+	s, c, _ := newSteered(t, func(cfg *emu.Config) { cfg.Script, cfg.Repeat = []emu.Fault{fault}, 0 }, 70*time.Second)
 	network := mapOf(s.Network.Graph(), nodeIDs(s.Network))
 	var view atomic.Pointer[atlas.LoopView] // of the last step
 	cfg := web.DefaultConfig()

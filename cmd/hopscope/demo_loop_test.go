@@ -69,7 +69,7 @@ func (x *reported) WriteWindow(_ context.Context, w *sink.Window) error {
 }
 
 // newSteered is the demonstration with its loop and collector on virtual time.
-func newSteered(t *testing.T, seed uint64, edit func(*emu.Config), until time.Duration, more ...func(*config)) (*steered, *collector.Collector, *reported) {
+func newSteered(t *testing.T, edit func(*emu.Config), until time.Duration, more ...func(*config)) (*steered, *collector.Collector, *reported) {
 	t.Helper()
 	emulated, err := scenario.PINTDemo()
 	if err != nil {
@@ -78,7 +78,7 @@ func newSteered(t *testing.T, seed uint64, edit func(*emu.Config), until time.Du
 	s := &steered{epoch: time.Unix(1_700_000_000, 0), until: until, each: func(time.Duration) {}}
 	emulated.Epoch = s.epoch
 	edit(&emulated)
-	if s.Emulated, err = steer.NewEmulated(emulated, seed, nil, slog.New(slog.DiscardHandler), func() int64 { return s.epoch.Add(s.now).UnixNano() }); err != nil {
+	if s.Emulated, err = steer.NewEmulated(emulated, 1, nil, slog.New(slog.DiscardHandler), func() int64 { return s.epoch.Add(s.now).UnixNano() }); err != nil {
 		t.Fatal(err)
 	}
 	cfg := demoConfig("", t.TempDir())
@@ -105,7 +105,7 @@ func TestLoopDemo(t *testing.T) {
 	t.Parallel()
 	const faulty = "agg-0-0:3--core-0:1"
 	fault := emu.Fault{Kind: emu.CrossTraffic, At: 20 * time.Second, For: 14 * time.Second, Node: "agg-0-0", Peer: "core-0", Value: 0.95}
-	s, c, found := newSteered(t, 1, func(cfg *emu.Config) { cfg.Script, cfg.Repeat = []emu.Fault{fault}, 0 }, 70*time.Second)
+	s, c, found := newSteered(t, func(cfg *emu.Config) { cfg.Script, cfg.Repeat = []emu.Fault{fault}, 0 }, 70*time.Second)
 	var suspected, detailed, back time.Duration
 	var probes []string
 	s.each = func(at time.Duration) {
@@ -184,7 +184,7 @@ func TestLoopDemoRecovers(t *testing.T) {
 	t.Parallel()
 	var script []emu.Fault
 	until, plans := 230*time.Second, uint64(6)
-	s, c, found := newSteered(t, 2, func(cfg *emu.Config) {
+	s, c, found := newSteered(t, func(cfg *emu.Config) {
 		if testkit.Race { // the first two faults
 			cfg.Script, cfg.Repeat, until, plans = cfg.Script[:2], 0, 110*time.Second, 2
 		}
@@ -196,14 +196,14 @@ func TestLoopDemoRecovers(t *testing.T) {
 	if err := c.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	elements := []string{ // of the faults, in the order of the script
-		"interface 5:3", "link 7–15", "node 10", "node 4", "exporter 127.16.0.19 node 19 hardware 0", "exporter 127.16.0.18 node 18 hardware 0", "node 14", "link 2–11",
+	elements := []string{ // of the faults, in the order of the script; a switch that diverts flows, or the link to which
+		"interface 5:3", "link 7–15", "node 10", "node 4", "exporter 127.16.0.19 node 19 hardware 0", "exporter 127.16.0.18 node 18 hardware 0", "node 14", "link 2–11 or node 11",
 	}
 	for i, f := range script {
 		from := s.epoch.Add(f.At).UnixNano()
 		until, n := from+int64(f.For)+5e9, 0
 		for _, x := range found.last {
-			if x.Cause == 0 && x.Start >= from && x.Start <= until && (x.Severity > inference.Info || f.Kind == emu.DivertFlows) && x.Element.String() == elements[i] {
+			if x.Cause == 0 && x.Start >= from && x.Start <= until && (x.Severity > inference.Info || f.Kind == emu.DivertFlows) && slices.Contains(strings.Split(elements[i], " or "), x.Element.String()) {
 				n++
 			}
 		}

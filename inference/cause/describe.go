@@ -2,6 +2,7 @@ package cause
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -210,9 +211,28 @@ type around struct {
 	flows         map[decode.FlowKey][]inference.Element // of causes
 	moved         map[inference.HopKey][]change          // where flows came to
 	changes       map[uint64][]inference.Element         // of paths, by the window in which they began
-	ports         map[uint32][]inference.Element         // interfaces of a node where findings see that traffic queues
+	ports         map[uint32][]queue                     // interfaces of a node where findings see that traffic queues
+	now           uint64                                 // window
 	digestWriters []inference.Element                    // nodes that may have written digests which fit no path
 	roots         []root                                 // what other things follow from
+}
+
+// queue is an interface where a finding sees that traffic queues, or saw it before this window.
+type queue struct {
+	at    inference.Element
+	rests bool // all that is found there has ended, or is as usual in this window
+}
+
+// queues returns the interfaces of a node where traffic queued when a finding began. What begins in this window, and is
+// found at once, meets no queue that is gone.
+func (r *around) queues(node uint32, a *Alone) iter.Seq[inference.Element] {
+	return func(yield func(inference.Element) bool) {
+		for _, q := range r.ports[node] {
+			if !(q.rests && a.Born == r.now && a.Late == 0) && !yield(q.at) {
+				return
+			}
+		}
+	}
 }
 
 // root is a cause, or a finding that stands alone, from which others follow in a way that no place shows.
@@ -319,14 +339,21 @@ func (c change) same(o change) bool {
 	return c.element == o.element && c.born == o.born && c.lasts == o.lasts
 }
 
-func (r *around) fill(m Map, causes []*Cause, alone []*Alone, open func(id uint64) *inference.Finding) {
+func (r *around) fill(now uint64, m Map, causes []*Cause, alone []*Alone, open func(id uint64) *inference.Finding) {
 	*r = around{
+		now:   now,
 		flows: map[decode.FlowKey][]inference.Element{}, moved: map[inference.HopKey][]change{}, changes: map[uint64][]inference.Element{},
-		ports: map[uint32][]inference.Element{},
+		ports: map[uint32][]queue{},
 	}
-	port := func(e inference.Element, k inference.Kind) {
-		if list := r.ports[e.Node]; e.Kind == inference.InterfaceElement && rises(k) && len(list) < maxFits/2 && !slices.Contains(list, e) {
-			r.ports[e.Node] = append(list, e)
+	port := func(e inference.Element, k inference.Kind, rests bool) {
+		list := r.ports[e.Node]
+		if e.Kind != inference.InterfaceElement || !rises(k) {
+			return
+		}
+		if i := slices.IndexFunc(list, func(q queue) bool { return q.at == e }); i >= 0 {
+			list[i].rests = list[i].rests && rests
+		} else if len(list) < maxFits/2 {
+			r.ports[e.Node] = append(list, queue{e, rests})
 		}
 	}
 	add := func(x root, e inference.Element) {
@@ -339,11 +366,11 @@ func (r *around) fill(m Map, causes []*Cause, alone []*Alone, open func(id uint6
 		}
 	}
 	for _, c := range causes {
-		port(c.Finding.Element, c.Finding.Kind)
+		port(c.Finding.Element, c.Finding.Kind, c.rests(open))
 		x := root{id: c.Finding.ID, fits: c.Fits, born: c.Born, last: c.Last, lasts: true, at: hops(c.Finding.Element, m)}
 		for _, id := range first(c.Open, 2*maxFits) {
 			if f := open(id); f != nil {
-				port(f.Element, f.Kind)
+				port(f.Element, f.Kind, f.Resting)
 				if f.Kind == inference.HighQueue && f.Element.Kind == inference.InterfaceElement {
 					x.at = append(x.at, f.Element.Hop())
 				}
@@ -364,7 +391,8 @@ func (r *around) fill(m Map, causes []*Cause, alone []*Alone, open func(id uint6
 	lasting := slices.DeleteFunc(slices.Clone(alone), func(a *Alone) bool { return a.past })
 	past := slices.DeleteFunc(slices.Clone(alone), func(a *Alone) bool { return !a.past })
 	for _, a := range slices.Concat(lasting, past) {
-		port(a.Finding.Element, a.Finding.Kind)
+		f := open(a.Finding.ID)
+		port(a.Finding.Element, a.Finding.Kind, f == nil || f.Resting)
 		if a.Finding.Kind == inference.StrangeDigests {
 			for _, h := range a.Moved {
 				r.digestWriters = append(r.digestWriters, inference.ElementOfNode(h.Node))
@@ -486,7 +514,7 @@ func (r *around) sameFlow(a *Alone, _ Map, add adder) {
 // interfaceOfNode adds interfaces towards hosts, which have no neighbour by which they were known.
 func (r *around) interfaceOfNode(a *Alone, _ Map, add adder) {
 	if f := &a.Finding; f.Element.Kind == inference.NodeElement && f.Kind != inference.PathChanged {
-		for _, e := range r.ports[f.Element.Node] {
+		for e := range r.queues(f.Element.Node, a) {
 			add(e, QueueOfNode)
 		}
 	}
@@ -559,7 +587,7 @@ func (r *around) hopOfFlow(a *Alone, m Map, add adder) {
 		for _, p := range first(m.Peers(h), 8) {
 			add(inference.ElementOfLink(h.Node, p), LinkOnWay)
 		}
-		r.passes(h, m, add, QueueOnWay)
+		r.passes(a, h, m, add, QueueOnWay)
 	}
 }
 
@@ -569,18 +597,18 @@ func (r *around) queueAhead(a *Alone, m Map, add adder) {
 	if !rises(f.Kind) || !hop && (f.Element.Kind != inference.NodeElement || f.Kind == inference.PacketDrops) {
 		return
 	}
-	if any := r.passes(f.Element.Hop(), m, add, QueueAhead); hop {
-		r.ahead(f.Element, m, add)
+	if any := r.passes(a, f.Element.Hop(), m, add, QueueAhead); hop {
+		r.ahead(a, m, add)
 		if !any {
-			r.passes(inference.HopKey{Node: f.Element.Node}, m, add, QueueOfOthers)
+			r.passes(a, inference.HopKey{Node: f.Element.Node}, m, add, QueueOfOthers)
 		}
 	}
 }
 
 func (r *around) queueOfDrops(a *Alone, m Map, add adder) {
 	if f := &a.Finding; f.Kind == inference.PacketDrops && f.Element.Kind == inference.NodeElement {
-		for _, p := range r.ports[f.Element.Node] {
-			r.passes(p.Hop(), m, add, QueueAhead)
+		for p := range r.queues(f.Element.Node, a) {
+			r.passes(a, p.Hop(), m, add, QueueAhead)
 		}
 	}
 }
@@ -647,11 +675,13 @@ func (r *around) sameMoment(a *Alone, _ Map, add adder) {
 }
 
 // passes adds the interfaces with queues that packets of this window come to behind a hop.
-func (r *around) passes(from inference.HopKey, m Map, add adder, w Way) (any bool) {
+func (r *around) passes(a *Alone, from inference.HopKey, m Map, add adder, w Way) (any bool) {
 	for _, h := range m.Ahead(from) {
-		if q := inference.ElementOfHop(h); slices.Contains(r.ports[h.Node], q) {
-			add(q, w)
-			any = true
+		for q := range r.queues(h.Node, a) {
+			if q == inference.ElementOfHop(h) {
+				add(q, w)
+				any = true
+			}
 		}
 	}
 	return any
@@ -659,14 +689,14 @@ func (r *around) passes(from inference.HopKey, m Map, add adder, w Way) (any boo
 
 // ahead adds the interfaces further on at which the packets of an interface queue. Where many senders send to one host
 // at once, their packets queue wherever they come together. The last of these places is where they are too many.
-func (r *around) ahead(e inference.Element, m Map, add adder) {
+func (r *around) ahead(a *Alone, m Map, add adder) {
 	farther := [...]Way{QueueNext, QueueSecond, QueueThird, QueueFourth}
-	seen := []inference.Element{e}
+	seen := []inference.Element{a.Finding.Element}
 	for at, distance := seen, 0; distance < len(farther) && len(at) > 0; distance++ {
 		var next []inference.Element
 		for _, x := range at {
 			for _, p := range first(m.Peers(x.Hop()), 8) {
-				for _, q := range r.ports[p] {
+				for q := range r.queues(p, a) {
 					if !slices.Contains(seen, q) && len(seen) < maxFits/2 && !slices.Contains(m.Peers(q.Hop()), x.Node) {
 						seen = append(seen, q)
 						next = append(next, q)

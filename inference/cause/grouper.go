@@ -189,7 +189,7 @@ func (g *Grouper) place(w *Window, fresh []*Alone) {
 	for _, a := range pool {
 		a.fits = fits(&a.Finding, g.scene, sortOf(&a.Finding))
 	}
-	g.around.fill(w.Map, g.Causes, pool, w.Open)
+	g.around.fill(g.Windows, w.Map, g.Causes, pool, w.Open)
 	for _, a := range pool {
 		a.fits = g.around.more(a, g.scene)
 		if _, a.alone = g.scene.best(a.fits); a.Finding.Element.Kind == inference.NoElement {
@@ -553,9 +553,9 @@ func (c *Cause) count(f *inference.Finding, more bool) {
 }
 
 // rests reports whether nothing that a cause explains is to be seen at present: all of its evidence has ended, or rests.
-func (c *Cause) rests(w *Window) bool {
+func (c *Cause) rests(open func(id uint64) *inference.Finding) bool {
 	return !slices.ContainsFunc(c.Open, func(id uint64) bool {
-		f := w.Open(id)
+		f := open(id)
 		return f != nil && !f.Resting
 	})
 }
@@ -574,7 +574,7 @@ func (g *Grouper) end(w *Window) {
 			return true
 		}
 		if c.news {
-			c.Finding.Resting = c.rests(w)
+			c.Finding.Resting = c.rests(w.Open)
 			c.describe(g, w)
 			if f := c.Finding; !c.openBefore || f.Severity > c.previous.Severity || f.Element != c.previous.Element || f.Resting != c.previous.Resting {
 				w.Publish(*f)

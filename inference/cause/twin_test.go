@@ -42,7 +42,7 @@ func twinStep(g *Grouper, w *Window) {
 	for _, a := range pool {
 		a.fits = fits(&a.Finding, g.scene, sortOf(&a.Finding))
 	}
-	g.around.fill(w.Map, g.Causes, pool, w.Open)
+	g.around.fill(g.Windows, w.Map, g.Causes, pool, w.Open)
 	for _, a := range pool {
 		a.fits = g.around.more(a, g.scene)
 		if _, a.alone = g.scene.best(a.fits); a.Finding.Element.Kind == inference.NoElement {
