@@ -285,6 +285,48 @@ func TestNeighboursOfALoss(t *testing.T) {
 	}
 }
 
+// TestLossByChanceOnOneFlow: the last packets that a link loses are by chance all of one flow, so that in a short time another link
+// of that flow explains them better. It is not accused, since all that is remembered says otherwise.
+func TestLossByChanceOnOneFlow(t *testing.T) {
+	ways := [][]uint32{{1, 11, 3}, {2, 11, 3}, {4, 11, 3}, {1, 13, 2}, {2, 13, 3}, {4, 13, 1}}
+	s, d := newSilentNet(7), New(DefaultConfig())
+	window := func(lost ...uint64) []inference.Finding {
+		s.flows = s.flows[:0]
+		for i, nodes := range ways {
+			f := inference.FlowLoss{Flow: flow(uint32(i)), Packets: 100}
+			for _, n := range nodes {
+				f.Path = append(f.Path, inference.HopKey{Node: n})
+			}
+			if i < len(lost) {
+				f.Lost = lost[i]
+			}
+			s.flows = append(s.flows, f)
+		}
+		return s.run(d, 1)
+	}
+	var found []inference.Finding
+	for i := range 60 {
+		switch i {
+		case 10, 40:
+			found = append(found, window(0, 1)...)
+		case 25:
+			found = append(found, window(0, 0, 1)...)
+		default:
+			found = append(found, window()...)
+		}
+	}
+	found = append(append(found, window(3)...), window(2)...)
+	if len(found) > 0 {
+		t.Fatalf("too early: %+v", found)
+	}
+	for range 20 {
+		found = append(found, window(1, 1, 1)...)
+	}
+	if len(found) == 0 || found[0].Element != inference.ElementOfLink(3, 11) {
+		t.Errorf("reported %+v", found)
+	}
+}
+
 // TestLossOfMember: of several links between two nodes the one is named that alone loses packets, and none where all do.
 func TestLossOfMember(t *testing.T) {
 	one := inference.ElementOfLinkAt(inference.HopKey{Node: 2, EgressIf: 6}, inference.HopKey{Node: 12})

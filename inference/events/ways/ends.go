@@ -237,6 +237,14 @@ func (e end) places(links []link) string {
 	return fmt.Sprintf("lost %s node %d: %s, or %s; cannot be distinguished from here", where, e.node, strings.Join(out[:len(out)-1], ", "), out[len(out)-1])
 }
 
+// placesIn returns where the text of a finding has packets of an end lost, behind a colon.
+func placesIn(text string) string {
+	if at := strings.LastIndex(text, ": lost "); at >= 0 {
+		return text[at:]
+	}
+	return ""
+}
+
 // culpritOf returns the culprit of a candidate of the fit.
 func (x *Silent) culpritOf(candidate int32) culprit {
 	if e := x.end(candidate); e.scope != noEnd {

@@ -333,7 +333,11 @@ func (x *Silent) observeCulprit(k culprit, l *inference.FlowLoss) {
 	if v.observe(l) && !bursts {
 		f := v.finding
 		f.Value = 0
-		x.culprits.End(&v.finding, fmt.Sprintf("%s lost none of %s more, after %s", f.Element, subject.Plural(v.calm, "packet"), subject.Plural(v.total, "lost packet")))
+		text := fmt.Sprintf("%s lost none of %s more, after %s", f.Element, subject.Plural(v.calm, "packet"), subject.Plural(v.total, "lost packet"))
+		if k.end.scope != noEnd {
+			text = fmt.Sprintf("none of %s more is missing, after %s%s", subject.Plural(v.calm, "packet"), subject.Plural(v.total, "missing packet"), placesIn(f.Text))
+		}
+		x.culprits.End(&v.finding, text)
 		x.forget(k)
 		x.drop(k)
 	}
@@ -473,6 +477,9 @@ func (x *Silent) found(c loss.Culprit, all []loss.Culprit, window []witness, sca
 		confidence = 1 / (1 + x.beside(e, c.Rivals))
 	} else if at >= 0 {
 		confidence = 1 / (1/confidence - x.sameLink(x.link(at), c.Rivals) - x.senders(c.Rivals))
+		if k := x.culpritOf(at); x.culprits.Index[k] == nil && x.contradicted(k) {
+			confidence = min(confidence, .5)
+		}
 	}
 	if confidence < silentSure {
 		if !unsure || e.scope == sentEnd {
@@ -607,6 +614,49 @@ func (x *Silent) sameLink(l link, rivals []loss.Rival) (sum float64) {
 		}
 	}
 	return sum
+}
+
+// contradicted reports whether another link on the ways of flows that lost packets over a link explains all compared
+// packets that are remembered better than it. Of the many periods that are judged, one can make a healthy link likely by
+// chance: what came before counts as much. Flows over other culprits count nothing.
+func (x *Silent) contradicted(k culprit) bool {
+	floor := x.flows.Cfg.SilentLoss
+	var own compared
+	all := map[link]*compared{}
+	var rivals []link
+	for _, s := range x.flows.List {
+		f := &s.State
+		sum := f.over(silentScales - 1)
+		if sum.packets == 0 || slices.ContainsFunc(x.culprits.List, func(o *subject.Entry[culprit, vanished]) bool { return o.Key.explains(s.Key, f.path) }) {
+			continue
+		}
+		passes := k.explains(s.Key, f.path)
+		if passes {
+			own.add(sum)
+		}
+		for i := 1; i < len(f.path); i++ {
+			l := link{inference.HopKey{Node: f.path[i-1].Node}, inference.HopKey{Node: f.path[i].Node}}
+			if l.from.Node == k.from && l.to.Node == k.to {
+				continue
+			}
+			if all[l] == nil {
+				all[l] = &compared{}
+			}
+			if all[l].add(sum); passes && sum.lost > 0 && !slices.Contains(rivals, l) {
+				rivals = append(rivals, l)
+			}
+		}
+	}
+	return slices.ContainsFunc(rivals, func(l link) bool { return all[l].gain(floor) > own.gain(floor)+1e-9 })
+}
+
+// gain is by how much the logarithm of the likelihood rises if packets are lost at their own ratio instead of the floor.
+func (v compared) gain(floor float64) float64 {
+	lost, packets := float64(v.lost), float64(v.packets)
+	if lost <= packets*floor {
+		return 0
+	}
+	return lost*math.Log(lost/packets/floor) - (lost - packets*floor)
 }
 
 // senders weighs the rivals that are senders. Losses of only one sender on a link seldom come from more than that link.
