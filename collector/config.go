@@ -25,7 +25,7 @@ type Config struct {
 	Corrections       time.Duration `yaml:"corrections" doc:"Longest step back of the clock after which repeated windows are merged with stored ones. After a longer one the last window stays open until the clock has passed it." range:"0s..24h"`
 	CorrectionsBytes  int64         `yaml:"corrections_bytes" doc:"Most memory of windows kept for corrections, which bounds how far they reach back." range:"65536..17179869184"`
 	Shards            int           `yaml:"shards" doc:"Goroutines that own flow tables. 0 is one a CPU." range:"0..256"`
-	ShardQueueBatches int           `yaml:"shard_queue_batches" doc:"Batches that wait for a shard. Live sources drop further ones." range:"1..65536"`
+	ShardQueueBatches int           `yaml:"shard_queue_batches" doc:"Batches that wait for a shard. Live sources wait up to 50 ms a window for room, and then drop further ones." range:"1..65536"`
 	SeedFile          string        `yaml:"seed_file" doc:"File of at least 16 secret characters that seed all random choices, the same in a fleet. Senders that know them can send colliding flows. Empty draws a seed at every start."`
 	DrainTimeout      time.Duration `yaml:"drain_timeout" doc:"Longest time to write what a stopping collector holds." range:"0s..10m"`
 	StateFile         string        `yaml:"state_file" doc:"File of exporters' numbers and accounts, for restarts. Empty is collector.state beside the first spool, if there is one."`

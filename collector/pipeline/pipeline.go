@@ -99,7 +99,13 @@ type shardQueue struct {
 	state *shard.State
 	depth atomic.Int64 // reports in the queue
 	stats atomic.Pointer[shard.Stats]
+	waits atomic.Int64 // how long workers may still wait for room in this window, in ns
 }
+
+// queuePatience is how long the workers of live sources wait in a window for room in the queue of a shard, which stands
+// still while its window is cut. The receive buffers of their sockets fill meanwhile. A shard that is too slow for its
+// reports delays those of the others by no more.
+const queuePatience = 50 * time.Millisecond
 
 // Config holds the parts and settings of a pipeline.
 type Config struct {
@@ -143,7 +149,9 @@ func New(cfg Config) *Pipeline {
 	p.addSources(cfg.Sources, cfg.Block, len(cfg.Shards), cfg.Sites, cfg.Router)
 	p.Exporters = newSequences(cfg.Tracking, cfg.Seed, len(p.workers))
 	for _, s := range cfg.Shards {
-		p.shards = append(p.shards, &shardQueue{queue: make(chan *work, queue), state: s})
+		q := &shardQueue{queue: make(chan *work, queue), state: s}
+		q.waits.Store(int64(queuePatience))
+		p.shards = append(p.shards, q)
 	}
 	return p
 }
@@ -471,10 +479,31 @@ func (p *Pipeline) enqueue(s *shardQueue, w *work, block bool) {
 	select {
 	case s.queue <- w:
 	default:
+		if s.wait(w) {
+			return
+		}
 		s.depth.Add(-int64(n))
 		p.ledger.Move(ledger.ShardQueue, ledger.DroppedShardQueue, n)
 		w.batch.Reset()
 		p.recycle(w)
+	}
+}
+
+// wait waits for room in the queue for as long as workers may in this window, and reports whether it took the batch.
+func (s *shardQueue) wait(w *work) bool {
+	most := s.waits.Load()
+	if most <= 0 {
+		return false
+	}
+	began := time.Now()
+	defer func() { s.waits.Add(-int64(time.Since(began))) }()
+	end := time.NewTimer(time.Duration(most))
+	defer end.Stop()
+	select {
+	case s.queue <- w:
+		return true
+	case <-end.C:
+		return false
 	}
 }
 
@@ -515,6 +544,7 @@ func (p *Pipeline) Cut(end End, label int64) (_ *window.Partial, diverted uint64
 	p.decideWaiting()
 	p.flush()
 	for _, s := range p.shards {
+		s.waits.Store(int64(queuePatience))
 		s.queue <- &work{visit: func(st *shard.State) {
 			got <- handed{s, st.Cut(end.Steady)}
 			stats := st.Stats()
