@@ -61,6 +61,9 @@ func TestDemoEverything(t *testing.T) {
 	}) {
 		t.Errorf("not all systems are in force: %+v", list)
 	}
+	if brought := strings.Join(system("rft").Brought, "; "); !strings.Contains(brought, "refused 0 reports") {
+		t.Errorf("reports are lost while assignments change: %s", brought)
+	}
 	for _, name := range []string{"into.json", "rft.json"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Errorf("a plan is not kept: %v", err)

@@ -34,6 +34,10 @@ type emulatedInto struct {
 // emulatedEvery is the interval of assignments, and of plans of delivery.
 const emulatedEvery = 3 * time.Second
 
+// emulatedMargin is the rate that paths have, as a multiple of the measured one: an assignment of flows to interfaces multiplies
+// the reports of a switch.
+const emulatedMargin = 4
+
 // NewEmulatedInto is [NewEmulated] for a control that assigns flows to interfaces of another emulated network, too, and plans
 // the paths of its reports. It keeps the assignment and that plan in files of a directory, with the network of reports.
 func NewEmulatedInto(cfg emu.Config, seed uint64, j *loop.Journal, log *slog.Logger, dir string) (*Emulated, error) {
@@ -46,7 +50,7 @@ func NewEmulatedInto(cfg emu.Config, seed uint64, j *loop.Journal, log *slog.Log
 	c := &x.delivery
 	c.File, c.Every, c.Instance = filepath.Join(dir, "rft.json"), emulatedEvery, filepath.Join(dir, "rft-network.json")
 	c.Servers = []p4.DeliveryHost{{Name: scenario.IntoCollector, Address: "127.0.0.1:32766", MAC: "02:00:00:00:00:01"}}
-	c.ReportBytes = scenario.IntoReportBytes
+	c.ReportBytes, c.Margin = scenario.IntoReportBytes, emulatedMargin
 	var problem *delivery.Problem
 	problem, c.Points = x.network.Delivery()
 	if err := writePlan("delivery.instance", c.Instance, problem); err != nil {

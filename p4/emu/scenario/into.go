@@ -60,8 +60,8 @@ const (
 	// IntoReportBytes is the size of most of its reports, with their headers.
 	IntoReportBytes = 200
 
-	intoRate     = 0.0002 // Gbit/s of reports of a leaf, before any is measured
-	intoCapacity = 0.0003 // Gbit/s of a link that are for reports
+	intoRate     = 0.0006 // Gbit/s of reports of a leaf, before any is measured
+	intoCapacity = 0.0008 // Gbit/s of a link that are for reports
 )
 
 // NewInto makes the network. Its switches have empty tables, and its flows no way yet.
