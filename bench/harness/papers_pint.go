@@ -104,6 +104,7 @@ var pint = Paper{
 		{Place: "Figure 11", What: "the same: 95th percentile of slowdown with HPCC, Hadoop", Values: []PaperValue{
 			{"shorter half of the flows", "+6.6", 3, 10, at("pint-7", "Figure 11, HPCC", "shorter half", "slower, p95, %")},
 			{"longest tenth", "not more", -inf, 3, at("pint-7", "Figure 11, HPCC", "longest tenth", "slower, p95, %")}}},
+		{Place: "Section 7", What: "a digest of another hop contradicts a known path with probability 1 - 2⁻ᵇ", Test: "decode/pint TestNodesCollideIndependently"},
 		{Place: "Appendix A.1", What: "samples and sketches behind theorems 1 and 2", Test: "inference/aggregation TestSketchesAgainstAllCodes"},
 		{Place: "Appendix A.2.1, lemma 1", What: "flips until k successes", Test: "bench/papers/digests TestProofLemma1"},
 		{Place: "Appendix A.2.1, theorem 2", What: "double dixie cup", Test: "bench/papers/digests TestProofTheorem2"},
