@@ -28,6 +28,7 @@ func demoCommand() *cobra.Command {
 		seed                                uint64
 		duration                            time.Duration
 		plain, everything                   bool
+		dashboards                          []string
 	}
 	c := &cobra.Command{
 		Use:   "demo",
@@ -72,6 +73,7 @@ packets, a host is off.`,
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the emulated network")
 	f.DurationVar(&o.duration, "duration", 0, "end after this time; 0 runs until Ctrl-C")
 	f.StringVar(&o.format, "format", "table", "of the summary at the end: table or json")
+	f.StringArrayVar(&o.dashboards, "dashboard", nil, "file of a dashboard for the page (repeatable)")
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
 		if err := checkFormat(o.format); err != nil {
 			return err
@@ -86,30 +88,32 @@ packets, a host is off.`,
 			return usagef("--everything is a network of INT with its control, and does not go with --plain, --gear, or an empty --control")
 		}
 		outliveReaders()
-		data := o.data
-		cfg := demoConfig(o.listen, data)
+		cfg := demoConfig(o.listen, o.data, o.dashboards...)
 		if o.duration < 0 {
 			return usagef("--duration %v is negative", o.duration)
 		}
 		if err := cfg.Web.Validate(); err != nil {
 			return usagef("--listen %s: %w", o.listen, err)
 		}
+		if err := cfg.Web.CheckFiles(); err != nil {
+			return usagef("--dashboard: %w", err)
+		}
 		if o.control != "" {
 			if err := loop.CheckAdmin(o.control); err != nil {
 				return usagef("--control: %w", err)
 			}
 		}
-		if data == "" {
-			if data, err = os.MkdirTemp("", "hopscope-demo-"); err != nil {
+		if o.data == "" {
+			if o.data, err = os.MkdirTemp("", "hopscope-demo-"); err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
-		} else if err := os.MkdirAll(data, 0o755); err != nil {
+			defer func() { err = errors.Join(err, os.RemoveAll(o.data)) }()
+		} else if err := os.MkdirAll(o.data, 0o755); err != nil {
 			return fmt.Errorf("--data: %w", err)
 		}
-		cfg = demoConfig(o.listen, data)
+		cfg = demoConfig(o.listen, o.data, o.dashboards...)
 		if o.gear != "" || o.plain {
-			return runPlayable(c, &cfg, data, o.gear, o.seed, o.duration, o.format)
+			return runPlayable(c, &cfg, o.data, o.gear, o.seed, o.duration, o.format)
 		}
 		emulated, err := scenario.PINTDemo()
 		if err != nil {
@@ -119,7 +123,7 @@ packets, a host is off.`,
 		cfg.Events.LinkFloor = emulated.PacketTime() // lines are slow, and the least time on one is that of the shortest packet
 		log := newLogger(cfg.Log, c.ErrOrStderr())
 		defer flushLog(log)
-		steer, err := steerDemo(emulated, o.seed, data, o.everything, log)
+		steer, err := steerDemo(emulated, o.seed, o.data, o.everything, log)
 		if err != nil {
 			return err
 		}
@@ -169,7 +173,7 @@ packets, a host is off.`,
 
   Ctrl-C ends it with a summary.
 
-`, col.url(), o.seed, col.Addrs()[0], demoFiles(c, data), demoFlag(col.url()), demoFlag(col.url()), admin.flag())
+`, col.url(), o.seed, col.Addrs()[0], demoFiles(c, o.data), demoFlag(col.url()), demoFlag(col.url()), admin.flag())
 		steered := make(chan struct{})
 		go func() {
 			_ = steer.Loop.Run(ctx) // which ends with ctx
@@ -242,8 +246,9 @@ func emulatedMap(n *emu.Network, c *emu.Config) *atlas.Map {
 }
 
 // demoConfig is the default collector with short windows, a free report port, and Parquet files.
-func demoConfig(listen, data string) config {
+func demoConfig(listen, data string, dashboards ...string) config {
 	cfg := defaultConfig()
+	cfg.Web.Dashboards = dashboards
 	cfg.Window = time.Second
 	cfg.UDP.Listen = []string{"127.0.0.1:0"}
 	// The network's probes come to the same port; they are distinguished by their senders.

@@ -18,7 +18,11 @@ func TestDemoEverything(t *testing.T) {
 	testkit.Long(t)
 	dir := t.TempDir()
 	log := &lockedBuffer{}
-	c := program("demo", "--everything", "--listen", "127.0.0.1:0", "--control", "127.0.0.1:0", "--data", dir)
+	board := filepath.Join(dir, "night.yaml")
+	if err := os.WriteFile(board, []byte("title: Night shift\npanels: [{link: \"5:3\"}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := program("demo", "--everything", "--listen", "127.0.0.1:0", "--control", "127.0.0.1:0", "--data", dir, "--dashboard", board)
 	c.Stdout = log
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
@@ -35,6 +39,9 @@ func TestDemoEverything(t *testing.T) {
 		page, _, _ = strings.Cut(strings.TrimSpace(rest), "\n")
 		return ok && page != ""
 	})
+	if boards := get(t, page+"api/dashboards", 200); !strings.Contains(boards, `"title":"Night shift"`) || strings.Contains(boards, `"problem"`) {
+		t.Errorf("the page offers the dashboards %s", boards)
+	}
 	var list ask.SystemList
 	system := func(name string) (s ask.System) {
 		for _, x := range list.Systems {

@@ -112,7 +112,7 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"decode", "decode a b", "decode nowhere", "decode .", "decode good.pcap --profile klingon", "decode good.pcap --names nowhere", "decode good.pcap --config nowhere", "config profiles --config nowhere", "decode good.pcap --format xml", "decode good.pcap --report-port 0",
 		"decode good.pcap --nodes 9-1", "decode good.pcap --topology fat-tree:7", "decode good.pcap --topology nowhere", "decode good.pcap --nodes 1 --topology fat-tree:4",
 		"detect", "detect a b", "detect nowhere", "detect .", "detect text", "detect text --format xml", "detect text --floor 0", "detect text --window 1ms", "detect text --kind colour", "detect text --false-a-day 0",
-		"demo x", "demo --format xml", "demo --listen 192.0.2.1:80", "demo --listen nonsense", "demo --listen 127.0.0.1:99999", "demo --duration -1s", "demo --gear token-ring", "demo --plain --gear sonic", "demo --everything --plain",
+		"demo x", "demo --format xml", "demo --listen 192.0.2.1:80", "demo --listen nonsense", "demo --listen 127.0.0.1:99999", "demo --duration -1s", "demo --gear token-ring", "demo --plain --gear sonic", "demo --everything --plain", "demo --dashboard nowhere", "demo --dashboard .", "demo --dashboard text",
 		"docs a b", "docs nowhere", "docs findings#nowhere", "docs ../go", "docs operating --search spool", "docs --listen nonsense", "docs --listen 127.0.0.1:99999",
 		"docs --search spool --listen 127.0.0.1:0",
 		"export nonsense", "export images x", "export images", "export images --out e --format gif", "export images --out e --metric colour", "export images --out e --windows 0",
