@@ -66,7 +66,7 @@ func (c *Config) Validate() error {
 			errs = append(errs, errors.New("url: must end with its path"))
 		}
 		if u.Scheme == "http" && (c.TLS.Used()) {
-			errs = append(errs, errors.New("url: is http, so ca_file, cert_file and tls_insecure mean nothing; use https or remove them"))
+			errs = append(errs, errors.New("url: is http, so ca_file, cert_file and tls_insecure have no effect; use https or remove them"))
 		}
 	}
 	if c.Bucket == "" {

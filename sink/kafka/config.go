@@ -71,7 +71,7 @@ func (c *Config) Validate() error {
 		}
 	}
 	if c.Reports == "none" && len(c.RawExporters) > 0 {
-		errs = append(errs, errors.New("raw_exporters: mean nothing, since reports is none; choose one"))
+		errs = append(errs, errors.New("raw_exporters: have no effect, since reports is none; choose one"))
 	}
 	return flat(errs)
 }

@@ -162,7 +162,7 @@ func (s *Server) serveStatus(w http.ResponseWriter, _ *http.Request) {
 // findingList holds findings as they are at present.
 type findingList struct {
 	Ended []ask.Finding `json:"ended"`           // the latest first
-	Open  []ask.Finding `json:"open"`            // the most severe first
+	Open  []ask.Finding `json:"open"`            // those at rest last, symptoms behind an open cause, then the most severe first
 	Range *ask.Range    `json:"range,omitempty"` // of an answer out of the history
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 // maxText bounds the evidence of a finding and other texts from the network, in bytes.
@@ -98,7 +99,7 @@ func (f *findings) isOpen(id uint64) bool {
 	return known && x.End == 0
 }
 
-// list returns the open findings, the most severe first, then the ended ones, the latest first.
+// list returns the open findings in the order of [ask.SortOpen], then the ended ones, the latest first.
 func (f *findings) list() (open, ended []inference.Finding) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -109,9 +110,7 @@ func (f *findings) list() (open, ended []inference.Finding) {
 			ended = append(ended, x)
 		}
 	}
-	slices.SortFunc(open, func(a, b inference.Finding) int {
-		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(b.Start, a.Start), cmp.Compare(b.ID, a.ID))
-	})
+	ask.SortOpen(open)
 	slices.SortFunc(ended, func(a, b inference.Finding) int {
 		return cmp.Or(cmp.Compare(b.End, a.End), cmp.Compare(b.ID, a.ID))
 	})

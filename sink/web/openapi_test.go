@@ -357,6 +357,9 @@ type apiParameter struct {
 	}
 }
 
+// isChange reports whether a column is the change of another one.
+func isChange(column string) bool { return strings.HasSuffix(column, "_change") }
+
 // methodOf is the method of an endpoint, as OpenAPI names it.
 func methodOf(e *endpoint) string {
 	if e.change {
@@ -406,8 +409,11 @@ func apiMarkdown(t *testing.T, doc []byte) string {
 		if q.Schema.Minimum != nil && *q.Schema.Maximum <= 1<<31 {
 			text += fmt.Sprintf("; %d to %d", *q.Schema.Minimum, *q.Schema.Maximum)
 		}
-		if len(q.Schema.Enum) > 0 {
-			text += ": `" + strings.Join(q.Schema.Enum, "`, `") + "`"
+		if plain := slices.DeleteFunc(slices.Clone(q.Schema.Enum), isChange); len(plain) > 0 {
+			text += ": `" + strings.Join(plain, "`, `") + "`"
+			if changes := q.Schema.Enum[len(plain):]; len(changes) > 0 {
+				text += "; with `compare` also `" + changes[0] + "` to `" + changes[len(changes)-1] + "`"
+			}
 		}
 		if q.Required {
 			text = "required; " + text

@@ -373,6 +373,18 @@ func testPageFindings(t *testing.T, parent context.Context) {
 	}
 	testCausesFold(t, b, srv, now)
 	b.check(t)
+	// At a broken link the cause stands above the lost probes that it brings forth, although these are worse.
+	probes, err := decode.ParseFlow("10.0.0.1:49152 > 10.0.3.1:17769 udp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := inference.Finding{ID: 3 << 60, Kind: inference.ProbeLoss, Severity: inference.Critical, Start: now.UnixNano(), Flow: probes, Element: inference.ElementOfFlow(probes), Value: 1, Text: "lost"}
+	broken := inference.Finding{ID: 2 << 60, Kind: inference.PathChanged, Severity: inference.Warning, Start: now.Add(-9 * time.Second).UnixNano(), Element: inference.ElementOfLink(2, 3), Value: 24, Evidence: 3, Text: "broken"}
+	emit(srv, []inference.Finding{lost, broken})
+	b.wait(t, `[...document.querySelectorAll(".finding-group:not(.ended) .finding-text")].map((x) => x.textContent).join() === "broken,lost"`)
+	if got := b.text(t, "#verdict-detail"); !strings.HasPrefix(got, "Path changed on link 2 – 3 since ") {
+		t.Errorf("the verdict names another finding than the first card: %q", got)
+	}
 }
 
 // testCausesFold wants a cause on the page once, with its evidence folded below it.

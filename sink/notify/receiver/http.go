@@ -151,7 +151,7 @@ func checkAddress(name, text string, tls *peer.TLS) error {
 	case u.Fragment != "":
 		return fmt.Errorf("%s: must not have a # and what follows it", name)
 	case u.Scheme == "http" && tls.Used():
-		return fmt.Errorf("%s: is http, so ca_file, cert_file and tls_insecure mean nothing; use https or remove them", name)
+		return fmt.Errorf("%s: is http, so ca_file, cert_file and tls_insecure have no effect; use https or remove them", name)
 	}
 	return nil
 }

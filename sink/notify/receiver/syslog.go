@@ -77,7 +77,7 @@ func (c *Syslog) Validate() error {
 		errs = append(errs, errors.New("sd_id: must be NAME@NUMBER, with at most 20 characters of ASCII before the @ and none of them a space, =, ] or a quote"))
 	}
 	if c.Network != "tls" && c.TLS.Used() {
-		errs = append(errs, fmt.Errorf("network: is %s, so ca_file, cert_file and tls_insecure mean nothing; use tls or remove them", c.Network))
+		errs = append(errs, fmt.Errorf("network: is %s, so ca_file, cert_file and tls_insecure have no effect; use tls or remove them", c.Network))
 	}
 	return errors.Join(append(errs, c.TLS.Problems())...)
 }

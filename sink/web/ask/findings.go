@@ -100,6 +100,41 @@ func leads(list []Finding) []int {
 	return out
 }
 
+// SortOpen sorts open findings as they are read: resting ones last, then by severity, causes first, and the newest first.
+// While a cause is open, symptoms follow the findings at a place, whatever their severity: an operator acts on a place.
+func SortOpen(open []inference.Finding) {
+	cause := slices.ContainsFunc(open, func(f inference.Finding) bool {
+		return f.Evidence > 0 && !f.Resting && f.Severity > inference.Info
+	})
+	last := func(f *inference.Finding) int {
+		switch {
+		case f.Resting:
+			return 2
+		case cause && symptom(f):
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(open, func(a, b inference.Finding) int {
+		return cmp.Or(cmp.Compare(last(&a), last(&b)), cmp.Compare(b.Severity, a.Severity), cmp.Compare(min(b.Evidence, 1), min(a.Evidence, 1)),
+			cmp.Compare(b.Start, a.Start), cmp.Compare(b.ID, a.ID))
+	})
+}
+
+// symptom reports whether a finding is of what probes or packets of a flow met on their whole way, so that it names no
+// place.
+func symptom(f *inference.Finding) bool {
+	switch f.Kind {
+	case inference.ProbeLoss, inference.ProbeCorruption, inference.ProbeDelay:
+		return f.Evidence == 0
+	case inference.HighLatency, inference.LowLatency:
+		return f.Evidence == 0 && f.Element.Kind == inference.FlowElement
+	case inference.PacketDrops:
+		return f.Evidence == 0 && f.Statistic == inference.MissingProbes
+	}
+	return false
+}
+
 // Finding is an [inference.Finding] in the form of the API: names instead of codes, milliseconds instead of
 // nanoseconds, and empty for an absent value.
 type Finding struct {

@@ -353,9 +353,7 @@ func (p *Past) Findings(ctx context.Context, r Span, isOpen func(id uint64) bool
 	if h.LeftOut > 0 {
 		about.Lacks = append(about.Lacks, fmt.Sprintf("%d findings had no place in the records", h.LeftOut))
 	}
-	slices.SortFunc(open, func(a, b inference.Finding) int {
-		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(b.Start, a.Start), cmp.Compare(b.ID, a.ID))
-	})
+	SortOpen(open)
 	slices.SortFunc(ended, func(a, b inference.Finding) int { return cmp.Or(cmp.Compare(b.End, a.End), cmp.Compare(b.ID, a.ID)) })
 	return open, ended, about, nil
 }

@@ -11,7 +11,7 @@ import { Sort, type Column } from "./sort";
 
 // What findings are sorted by, with the value of a finding.
 const orders: (Column & { of: (f: Finding) => number | string })[] = [
-  { name: "severity", text: "Severity", title: "Most severe first, then newest", of: (f) => rank[f.severity] },
+  { name: "severity", text: "Severity", title: "Most severe first, causes before others, then newest", of: (f) => rank[f.severity] },
   { name: "start", text: "Began", title: "Newest first", of: (f) => f.start_ms },
   { name: "place", text: "Place", title: "By node, interface, flow or exporter", ascends: true, of: (f) => placeName(f) },
   { name: "kind", text: "Kind", title: "By the kind of finding", ascends: true, of: (f) => kindName(f.kind) },
@@ -70,10 +70,13 @@ export class FindingsView {
     return true;
   }
 
-  // open are the open findings without their evidence; those at rest, whose places are as usual at present, come last.
+  // open are the open findings without their evidence, in the order of the API: those at rest, whose places are as usual at present, come last,
+  // and symptoms follow the findings at a place while a cause is open.
   get open(): Finding[] {
-    return [...this.all.values()].filter((f) => f.end_ms === 0 && !this.explained(f))
-      .sort((a, b) => Number(a.resting ?? false) - Number(b.resting ?? false) || rank[b.severity] - rank[a.severity] || b.start_ms - a.start_ms || compareIDs(b, a));
+    const open = [...this.all.values()].filter((f) => f.end_ms === 0 && !this.explained(f));
+    const cause = open.some((f) => (f.evidence ?? 0) > 0 && !f.resting && f.severity !== "info");
+    const last = (f: Finding): number => (f.resting ? 2 : cause && symptom(f) ? 1 : 0), explains = (f: Finding): number => Math.min(f.evidence ?? 0, 1);
+    return open.sort((a, b) => last(a) - last(b) || rank[b.severity] - rank[a.severity] || explains(b) - explains(a) || b.start_ms - a.start_ms || compareIDs(b, a));
   }
 
   get every(): Iterable<Finding> {
@@ -218,6 +221,13 @@ export class FindingsView {
     setText(part("text"), f.learning && !f.text.includes("being learnt") ? `${f.text} (What is normal here is still being learnt.)` : f.text);
     this.fold(part("evidence") as HTMLElement, f);
   }
+}
+
+// symptom is whether a finding is of what probes or packets of a flow met on their whole way, so that it names no place.
+function symptom(f: Finding): boolean {
+  if (f.evidence) return false;
+  if (f.kind === "drops") return f.statistic === "missing probes";
+  return ["probe-loss", "probe-corruption", "probe-delay"].includes(f.kind) || (f.element?.kind === "flow" && ["high-latency", "low-latency"].includes(f.kind));
 }
 
 // compareIDs orders findings by their identifiers, which all have the same number of digits.

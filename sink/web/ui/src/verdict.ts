@@ -55,17 +55,17 @@ export class Verdict {
     const lost = this.losing(now, balance);
     const active = open.filter((f) => !f.resting);
     const resting = open.length - active.length;
-    const worst = active.reduce<Finding | null>((w, f) => (!w || rank[f.severity] > rank[w.severity] || (f.severity === w.severity && f.start_ms > w.start_ms) ? f : w), null);
+    const [first] = active, worst = active.reduce<Finding | null>((w, f) => (!w || rank[f.severity] > rank[w.severity] ? f : w), null);
     let [level, title, detail] = quiet(status);
     if (!hasData) {
       level = "info";
       title = ledger.balances.some((b) => b.received > 0) ? "Nothing decoded yet" : "Waiting for the first report";
       detail = `Started ${span(now - status.start_ms)} ago.`;
     }
-    if (worst) {
+    if (first && worst) {
       level = worst.severity;
       title = `${plural(active.length, "finding")} open, worst: ${worst.severity}`;
-      detail = `${kindName(worst.kind)}${where(worst)} since ${clock(worst.start_ms)}${active.length > 1 ? `, and ${active.length - 1} more` : ""}${resting > 0 ? `; ${resting} at rest` : ""}.`;
+      detail = `${kindName(first.kind)}${where(first)} since ${clock(first.start_ms)}${active.length > 1 ? `, and ${active.length - 1} more` : ""}${resting > 0 ? `; ${resting} at rest` : ""}.`;
     } else if (ledger.problems?.length) {
       level = "warning";
       title = status.fleet ? "Part of the fleet is in trouble" : "Not everything is received or stored";
