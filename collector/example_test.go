@@ -59,6 +59,6 @@ func Example() {
 	//   node 1: 59 packets
 	//   critical: node 1 dropped 59 packets for reason 29, the last of 10.0.1.1:1 > 10.0.9.9:2 tcp; at least 25 % of its packets
 	//   critical: exporter 10.0.0.1 node 1 hardware 0 lost 450 of 509 reports since 2026-11-20 10:50:50, 88.4 %, at least 78 %
-	//   critical: node 1 explains 1 exporter-loss, 1 drops; exporter 10.0.0.1 node 1 hardware 0 lost 450 of 509 reports since 2026-11-20 10:50:50, 88.4 %, at least 78 %
+	//   critical: node 1 explains 2 findings: 1 exporter-loss, 1 drops; exporter 10.0.0.1 node 1 hardware 0 lost 450 of 509 reports since 2026-11-20 10:50:50, 88.4 %, at least 78 %
 	// windows: 179 received = 179 stored + 0 in flight + 0 dropped
 }

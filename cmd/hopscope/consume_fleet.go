@@ -268,7 +268,7 @@ func (c *consumer) run(ctx context.Context) error {
 	last, cancelLast := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancelLast()
 	if terr := c.member.Leave(last); terr != nil {
-		c.log.Warn("the roster of the fleet does not say that this consumer has ended", "error", terr.Error())
+		c.log.Warn("the end of this consumer is not in the roster of the fleet", "error", terr.Error())
 	}
 	c.client.Close()
 	close(failed)

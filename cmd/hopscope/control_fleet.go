@@ -59,7 +59,7 @@ func runControlFleet(ctx context.Context, files *controlFiles, x *steer.Network,
 	followed := make(chan struct{})
 	go func() { defer close(followed); by.Run(until) }()
 	defer func() { cancel(); <-followed }()
-	log.Info("stands for being in charge of the probes", "name", name, "kafka", cfg.Fleet.Kafka.Target(), "admin", page.at())
+	log.Info("standing by to take charge of the probes", "name", name, "kafka", cfg.Fleet.Kafka.Target(), "admin", page.at())
 	var own error // of steering
 	err = brokers.Lead(ctx, members, func(ctx context.Context, t *brokers.Term) error {
 		c := steer.NewCharge(steer.Charge{Term: t, Topic: topic, MaxPlan: brokers.MaxPlan, Lost: brokers.ErrLost})

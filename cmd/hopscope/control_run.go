@@ -54,7 +54,7 @@ func openControlJournal(cfg *steer.JournalConfig, log *slog.Logger) (*loop.Journ
 	j, err := loop.OpenJournal(cfg.File, cfg.Bytes, cfg.Keep)
 	if err == nil {
 		for _, d := range j.Damage() {
-			log.Error("a line of the journal is damaged, and not believed", "file", d.File, "line", d.Line, "offset", d.Offset, "error", d.Err.Error())
+			log.Error("a line of the journal is damaged, and ignored", "file", d.File, "line", d.Line, "offset", d.Offset, "error", d.Err.Error())
 		}
 		return j, nil
 	}

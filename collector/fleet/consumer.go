@@ -254,7 +254,7 @@ func (c *Consumer) Check(ctx context.Context) error {
 		have, err := c.opt.Kafka.Retention(ctx, topic)
 		switch {
 		case err != nil:
-			c.log.Warn("it is not known for how long a topic keeps its records", "topic", topic, "needed", need.String(), "error", err.Error())
+			c.log.Warn("the retention of a topic is not known", "topic", topic, "needed", need.String(), "error", err.Error())
 		case have != 0 && have < need:
 			errs = append(errs, &retentionError{topic, have, need})
 		}
@@ -273,10 +273,10 @@ func (c *Consumer) Run(ctx context.Context) error {
 		defer context.AfterFunc(c.opt.Hurry, cancel)()
 	}
 	if cerr := c.series.Close(drain); cerr != nil {
-		c.log.Warn("a store did not take everything before the end; the next consumer of the partitions writes it again", "error", cerr.Error())
+		c.log.Warn("a store did not confirm everything before the end; the next consumer of the partitions writes it again", "error", cerr.Error())
 	}
 	if cerr := c.receivers.Close(drain); cerr != nil {
-		c.log.Warn("a receiver of alerts did not take everything before the end", "error", cerr.Error())
+		c.log.Warn("a receiver of alerts did not confirm everything before the end", "error", cerr.Error())
 	}
 	return err
 }

@@ -236,7 +236,7 @@ func (t *ownerTask) readDetectors(b []byte, detected int64) {
 			kept.Inherit(former.Open())
 		}
 		alerts = keptAlerts
-		t.w.c.log.Info("the detectors go on from before another version had the series", "open_findings", len(kept.Open()))
+		t.w.c.log.Info("the detectors resume from before another version had the series", "open_findings", len(kept.Open()))
 	case err == nil:
 		t.detector = former
 	default:

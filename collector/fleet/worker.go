@@ -100,7 +100,7 @@ func (w *worker) run() {
 func (w *worker) noteError(err error) {
 	w.status.change(func(s *partitionStatus) { s.lastError = err.Error() })
 	if w.errorLimit.allow(w.c.opt.Now()) {
-		w.c.log.Warn("trouble with a partition", "topic", w.topic, "partition", w.partition, "error", err.Error())
+		w.c.log.Warn("a partition fails", "topic", w.topic, "partition", w.partition, "error", err.Error())
 	}
 }
 

@@ -99,7 +99,7 @@ func (k *Keeper) reread(log *slog.Logger) {
 		text := "names are those of before: " + err.Error()
 		k.problem.Store(&text)
 		k.failures.Add(1)
-		log.Error("inventory not reloaded, the names of before stay", "error", err.Error())
+		log.Error("inventory not reloaded; the former names stay", "error", err.Error())
 		return
 	}
 	k.problem.Store(nil)

@@ -15,6 +15,6 @@ func ReplaceFile(path string, b []byte) error { return flock.ReplaceBytes(path, 
 // Tidy removes what runs left beside a file that were killed while they replaced it. It is for the start of a run.
 func Tidy(path string, log *slog.Logger) {
 	if err := flock.RemoveUnfinished(path, time.Now()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		log.Warn("what a killed run left beside a file stays there", "file", path, "error", err.Error())
+		log.Warn("a partial file of a killed run was not removed", "file", path, "error", err.Error())
 	}
 }

@@ -71,7 +71,7 @@ func (f *RulesFile) read() {
 		text := "what was acknowledged and muted is that of before: " + err.Error()
 		if p := f.problem.Swap(&text); p == nil || *p != text {
 			f.failures.Add(1)
-			f.log.Error("acknowledgements and mutes not read, those of before stay", "error", err.Error())
+			f.log.Error("acknowledgements and mutes not read; the former ones stay in force", "error", err.Error())
 		}
 		return
 	}

@@ -202,7 +202,7 @@ func (s *Set) Alert(ctx context.Context, alerts []notify.Alert) {
 	for _, q := range s.Receivers() {
 		if b := BatchFor(alerts, q.Stats().Failing); len(b.Points) > 0 {
 			if err := q.Put(ctx, b); err != nil {
-				s.log.Error("alerts not taken", "sink", q.Name(), "error", err.Error())
+				s.log.Error("alerts not accepted", "sink", q.Name(), "error", err.Error())
 			}
 		}
 		q.logTrouble()
@@ -297,7 +297,7 @@ func (q *Queue) logSpool() {
 func (q *Queue) logAside(a *sink.Aside) {
 	if a.Total > q.loggedAside && (q.loggedAside == 0 || time.Since(q.loggedAsideTime) > 10*time.Minute) {
 		q.loggedAside, q.loggedAsideTime = a.Total, time.Now()
-		q.log.Warn("set aside what the store fails for while it takes others", "sink", q.Name(), "target", q.Target, "points", a.Points, "error", a.Error)
+		q.log.Warn("points for which the store fails are set aside; others are written", "sink", q.Name(), "target", q.Target, "points", a.Points, "error", a.Error)
 	}
 }
 

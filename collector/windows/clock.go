@@ -146,7 +146,7 @@ func (e *Ends) endWall(cut windowCut) {
 		e.mu.Unlock()
 		if err != nil {
 			// Points of their own take no other's place.
-			e.Log.Error("a window is not merged with what was stored", "window", time.Unix(0, cut.label).UTC().Format(time.RFC3339Nano), "error", err.Error())
+			e.Log.Error("a window is not merged with the stored one", "window", time.Unix(0, cut.label).UTC().Format(time.RFC3339Nano), "error", err.Error())
 			w.End++
 		} else if whole != nil {
 			w.Run.Reports, w.Revision = whole.Reports, revision

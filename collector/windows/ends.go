@@ -116,7 +116,7 @@ func (e *Ends) end(end pipeline.End, took time.Duration, change func(*sink.Windo
 			err = out.WriteWindow(context.Background(), closed)
 		}
 		if err != nil {
-			e.Log.Error("window not taken", "sink", out.Name(), "error", err.Error())
+			e.Log.Error("window not accepted", "sink", out.Name(), "error", err.Error())
 		}
 	}
 	e.Pipeline.HandedOver(label)

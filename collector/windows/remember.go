@@ -66,11 +66,11 @@ func (d *Detectors) remember(path string, log *slog.Logger) {
 		err = d.events.ReadState(state)
 	}
 	if err != nil {
-		log.Warn("the detectors learn anew what is usual: what they knew cannot be used", "file", path, "error", err.Error())
+		log.Warn("the saved state of the detectors cannot be used: usual values are learnt anew", "file", path, "error", err.Error())
 		return
 	}
 	d.open = d.events.Open()
-	log.Info("the detectors go on from an earlier run", "file", path, "hops", d.events.Stats().Hops, "open_findings", len(d.open))
+	log.Info("the detectors resume from an earlier run", "file", path, "hops", d.events.Stats().Hops, "open_findings", len(d.open))
 }
 
 // write writes the file in the background, or leaves it to the next window while it is being written.
@@ -82,7 +82,7 @@ func (d *Detectors) write(path string, end int64, busy *sync.Mutex, log *slog.Lo
 	go func() {
 		defer busy.Unlock()
 		if err := stores.ReplaceFile(path, b); err != nil {
-			log.Error("what the detectors know cannot be written", "file", path, "error", err.Error())
+			log.Error("the state of the detectors cannot be written", "file", path, "error", err.Error())
 		}
 	}()
 	return true

@@ -42,14 +42,20 @@ func (c *Cause) describe(g *Grouper, w *Window) {
 	lead := c.lead()
 	f.Kind = lead.Kind
 	var counts []string
+	total := 0
 	for i := range c.Kinds {
 		k := &c.Kinds[i]
+		total += k.Count
 		f.Severity = max(f.Severity, k.Severity)
 		counts = append(counts, fmt.Sprintf("%d %s", k.Count, k.Kind))
 	}
 	l := &lead.Lead
 	f.SeenAt, f.Statistic, f.Value, f.Baseline, f.Reason = l.Element, l.Statistic, l.Value, l.Baseline, l.Reason
-	f.Text = fmt.Sprintf("%s explains %s; %s", f.Element, strings.Join(counts, ", "), l.Text)
+	explained := fmt.Sprintf("%d findings: %s", total, strings.Join(counts, ", "))
+	if len(counts) == 1 {
+		explained = counts[0]
+	}
+	f.Text = fmt.Sprintf("%s explains %s; %s", f.Element, explained, l.Text)
 	if p, next, second := g.scene.rival(c.Fits, f.Element, w.Map); second > 0 && p < closeOdds*second {
 		f.Text += fmt.Sprintf("; it cannot be distinguished from %s (%.2f to %.2f)", next, p, second)
 	}

@@ -569,7 +569,7 @@ func (g *Grouper) end(w *Window) {
 		if c.Quiet > w.Settle {
 			c.describe(g, w)
 			c.Finding.End = max(c.Finding.Start, w.Now-int64(c.Quiet-1)*w.Length)
-			c.Finding.Text = "it is over: " + c.Finding.Text
+			c.Finding.Text = "ended: " + c.Finding.Text
 			w.Publish(*c.Finding)
 			return true
 		}

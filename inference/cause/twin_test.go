@@ -76,7 +76,7 @@ func twinStep(g *Grouper, w *Window) {
 		switch {
 		case over:
 			f.End = max(f.Start, w.Now-int64(c.Quiet-1)*w.Length)
-			f.Text = "it is over: " + f.Text
+			f.Text = "ended: " + f.Text
 			w.Publish(*f)
 			continue
 		case c.news && (!c.openBefore || f.Severity > c.previous.Severity || f.Element != c.previous.Element || f.Resting != c.previous.Resting):

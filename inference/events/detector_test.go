@@ -233,11 +233,11 @@ func TestTexts(t *testing.T) {
 	want := []string{
 		"latency of node 7 interface 3: p50 84µs over 500 packets, usually 12µs; the hop is still being learnt",
 		"queue of node 7 interface 3: p50 64000 B over 500 packets, usually 0 B; the hop is still being learnt",
-		"interface 7:3 explains 1 high-queue, 1 high-latency; queue of node 7 interface 3: p50 64000 B over 500 packets, usually 0 B; the hop is still being learnt",
+		"interface 7:3 explains 2 findings: 1 high-queue, 1 high-latency; queue of node 7 interface 3: p50 64000 B over 500 packets, usually 0 B; the hop is still being learnt",
 		"10.0.0.1:1000 > 10.9.9.9:80 tcp left 1:2-3 for 4 after 99 packets",
 		"node 4 dropped 12 packets for reason 80, the last of 10.0.0.1:1000 > 10.9.9.9:80 tcp",
 		"exporter 10.0.0.1 node 5 hardware 2 lost 30 of 1027 reports since 1970-01-01 00:00:00, 2.92 %, at least 0.85 %",
-		"node 4 explains 1 path-change, 1 drops; node 4 dropped 12 packets for reason 80, the last of 10.0.0.1:1000 > 10.9.9.9:80 tcp",
+		"node 4 explains 2 findings: 1 path-change, 1 drops; node 4 dropped 12 packets for reason 80, the last of 10.0.0.1:1000 > 10.9.9.9:80 tcp",
 	}
 	for i := range got {
 		if i >= len(want) || got[i] != want[i] {

@@ -74,7 +74,7 @@ func (d drops) Step(w *inference.Window) {
 			text += fmt.Sprintf("; nearly all of them were to leave by interface %d, which hardly a packet passes", port)
 		}
 		if t.Finding != nil && port != known && port != 0 {
-			d.End(&t.Finding, fmt.Sprintf("%s dropped %s for reason %d: it is interface %d that drops", t.Finding.Element, subject.Plural(t.Count-s.Count, "packet"), s.Reason, port))
+			d.End(&t.Finding, fmt.Sprintf("%s dropped %s for reason %d, all at interface %d", t.Finding.Element, subject.Plural(t.Count-s.Count, "packet"), s.Reason, port))
 		}
 		f.Text = text
 		d.Publish(&t.Finding, f)

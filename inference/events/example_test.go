@@ -39,6 +39,6 @@ func Example() {
 	}
 	// Output:
 	// window 400: critical high-latency: latency of node 7 interface 3: p50 108µs over 500 packets, usually 12µs
-	// window 407: critical high-latency: latency of node 7 interface 3: p50 was as far as 108µs, usually 12µs; it is 12µs over 500 packets now
-	// window 414: critical high-latency: latency of node 7 interface 3 was as far as p50 108µs and is 12µs now, usually 12µs
+	// window 407: critical high-latency: latency of node 7 interface 3: p50 reached 108µs, usually 12µs; it is 12µs over 500 packets now
+	// window 414: critical high-latency: latency of node 7 interface 3 reached p50 108µs and is 12µs now, usually 12µs
 }

@@ -30,7 +30,7 @@ func TestFiguresOfDrift(t *testing.T) {
 				}
 				total++
 				holdsFigures(t, &f)
-				if strings.Contains(f.Text, " was as far as ") {
+				if strings.Contains(f.Text, " reached ") {
 					opposite++
 				}
 			}

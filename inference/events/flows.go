@@ -287,7 +287,7 @@ func (x *flows) publishOpen(b *busy, f *inference.FlowStats, found *detect.Findi
 		subject.Plural(uint64(len(f.Hops)), "hop"), inference.Nanoseconds(out.Baseline))
 	if out.Resting { // the present window is not its evidence
 		out.Value = found.Worst(&x.limits)
-		out.Text = fmt.Sprintf("latency of flow %s: %s was as far as %s, usually %s; it is %s over %d packets now", f.Key, name, inference.Nanoseconds(out.Value),
+		out.Text = fmt.Sprintf("latency of flow %s: %s reached %s, usually %s; it is %s over %d packets now", f.Key, name, inference.Nanoseconds(out.Value),
 			inference.Nanoseconds(out.Baseline), inference.NanosecondsWithin(v, sumError(f, found.Statistic == detect.P99)), sum.Count)
 	}
 	hops, most := b.blame(f, found)
@@ -312,6 +312,6 @@ func (x *flows) endFinding(b *busy, f *inference.FlowStats, found *detect.Findin
 	}
 	name, v := valueOf(&x.limits, found, sum)
 	b.finding.Value, b.finding.Baseline = found.Worst(&x.limits), found.Usual(&x.limits)
-	x.End(&b.finding, fmt.Sprintf("latency of flow %s was as far as %s %s and is %s now, usually %s", f.Key, name,
+	x.End(&b.finding, fmt.Sprintf("latency of flow %s reached %s %s and is %s now, usually %s", f.Key, name,
 		inference.Nanoseconds(b.finding.Value), inference.Nanoseconds(v), inference.Nanoseconds(b.finding.Baseline)))
 }

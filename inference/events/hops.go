@@ -314,7 +314,7 @@ func (x *hops) publishOpen(h *hop, i int, k inference.HopKey, f *detect.Finding,
 		out.Text = fmt.Sprintf("%s of %s: %s %s over %d packets, usually %s", st.name, k.Place(), name, st.text(v), w.Count, st.text(out.Baseline))
 		if out.Resting || f.Cause == detect.Rise && v <= out.Baseline || f.Cause == detect.Fall && v >= out.Baseline { // the present window is not its evidence
 			out.Value = f.Worst(cfg)
-			out.Text = fmt.Sprintf("%s of %s: %s was as far as %s, usually %s; it is %s over %d packets now", st.name, k.Place(), name, st.text(out.Value), st.text(out.Baseline), st.text(v), w.Count)
+			out.Text = fmt.Sprintf("%s of %s: %s reached %s, usually %s; it is %s over %d packets now", st.name, k.Place(), name, st.text(out.Value), st.text(out.Baseline), st.text(v), w.Count)
 		}
 		if f.Statistic == detect.Tail {
 			out.Text += " beside a p90 of " + st.text(w.P90)
@@ -363,7 +363,7 @@ func recurrences(h *detect.Hop) string {
 	case h.Times() < 2:
 		return ""
 	case h.Resting():
-		return fmt.Sprintf("; it was so %d times and is expected to come back", h.Times())
+		return fmt.Sprintf("; seen %d times, and expected to come back", h.Times())
 	}
 	return fmt.Sprintf("; for the %s time", ordinal(h.Times()))
 }
@@ -396,7 +396,7 @@ func (x *hops) endFinding(s *series, i int, k inference.HopKey, f *detect.Findin
 	if f.Cause != detect.Stuck {
 		name, v := valueOf(cfg, f, w)
 		s.finding.Value, s.finding.Baseline = f.Worst(cfg), f.Usual(cfg)
-		text = fmt.Sprintf("%s of %s was as far as %s %s and is %s now, usually %s", st.name, k.Place(), name,
+		text = fmt.Sprintf("%s of %s reached %s %s and is %s now, usually %s", st.name, k.Place(), name,
 			st.text(s.finding.Value), st.text(v), st.text(s.finding.Baseline))
 		if f.Adopted {
 			text = fmt.Sprintf("%s of %s: %s has been above or below its usual %s for %d windows, and its level is the usual one from now on; it is %s now",

@@ -271,7 +271,7 @@ func (x *transits) publishOpen(l *transit, k inference.LinkKey, f *detect.Findin
 		linkName(k), inference.Nanoseconds(out.Value), inference.Nanoseconds(out.Baseline))
 	if out.Resting { // the present window is not its evidence
 		out.Value = f.Worst(&x.cfg)
-		out.Text = fmt.Sprintf("%s took as long as %s there and back and takes %s now, usually %s", linkName(k), inference.Nanoseconds(out.Value), inference.Nanoseconds(w.P50),
+		out.Text = fmt.Sprintf("%s took up to %s there and back, and takes %s now, usually %s", linkName(k), inference.Nanoseconds(out.Value), inference.Nanoseconds(w.P50),
 			inference.Nanoseconds(out.Baseline))
 	}
 	if out.Learning {
@@ -287,7 +287,7 @@ func (x *transits) endFinding(l *transit, k inference.LinkKey, f *detect.Finding
 		return
 	}
 	l.finding.Value, l.finding.Baseline = f.Worst(&x.cfg), f.Usual(&x.cfg)
-	text := fmt.Sprintf("%s took as long as %s there and back and takes %s now, usually %s", linkName(k),
+	text := fmt.Sprintf("%s took up to %s there and back, and takes %s now, usually %s", linkName(k),
 		inference.Nanoseconds(l.finding.Value), inference.Nanoseconds(w.P50), inference.Nanoseconds(l.finding.Baseline))
 	if w.Count == 1 {
 		text = linkName(k) + ": too few packets in both directions for a judgement"

@@ -190,7 +190,7 @@ func TestSprayedIsLearnt(t *testing.T) {
 		}
 		got = append(got, steps(d, w)...)
 	}
-	wantTexts(t, got, ": 3 flows are sent over several paths in turn, packet by packet; one of them, ", "end : 3 flows are sent over several paths in turn: that is taken to be as it should")
+	wantTexts(t, got, ": 3 flows are sent over several paths in turn, packet by packet; one of them, ", "end : 3 flows are sent over several paths in turn, which is taken for load balancing")
 }
 
 // TestRound: a flow whose packets went round in a loop names the nodes at which they did.

@@ -266,7 +266,7 @@ func (x *probes) publishDelay(p *probed, k probedKey, s *inference.ProbeStats, f
 	out.Text = fmt.Sprintf("delay of %s: %s %s over %d probes, usually %s", k, name, inference.Nanoseconds(v), w.Count, inference.Nanoseconds(out.Baseline))
 	if out.Resting || v <= out.Baseline { // the present window is not its evidence
 		out.Value = f.Worst(&x.cfg)
-		out.Text = fmt.Sprintf("delay of %s: %s was as far as %s, usually %s; it is %s over %d probes now", k, name, inference.Nanoseconds(out.Value),
+		out.Text = fmt.Sprintf("delay of %s: %s reached %s, usually %s; it is %s over %d probes now", k, name, inference.Nanoseconds(out.Value),
 			inference.Nanoseconds(out.Baseline), inference.Nanoseconds(v), w.Count)
 	}
 	out.Text += recurrences(&p.delay)
@@ -283,7 +283,7 @@ func (x *probes) endDelay(p *probed, k probedKey, f *detect.Finding, w *detect.W
 	}
 	name, v := valueOf(&x.cfg, f, w)
 	p.finding.Value, p.finding.Baseline = f.Worst(&x.cfg), f.Usual(&x.cfg)
-	text := fmt.Sprintf("delay of %s was as far as %s %s and is %s now, usually %s", k, name, inference.Nanoseconds(p.finding.Value),
+	text := fmt.Sprintf("delay of %s reached %s %s and is %s now, usually %s", k, name, inference.Nanoseconds(p.finding.Value),
 		inference.Nanoseconds(v), inference.Nanoseconds(p.finding.Baseline))
 	if w.Count < x.Cfg.MinRecords {
 		text = fmt.Sprintf("delay of %s: too few probes came for a judgement", k)

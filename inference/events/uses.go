@@ -61,10 +61,10 @@ func (x uses) step(w *inference.Window, cfg *detect.Config, unknown bool) {
 		case detect.Begun:
 			f := inference.Finding{
 				Kind: inference.HopSilence, Severity: inference.Warning, Node: k.Node, EgressIf: k.EgressIf, Element: inference.ElementOfHop(k),
-				Learning: u.Learning(), Text: fmt.Sprintf("%s was passed by packets in nearly every window at this time, and is no more", k.Place()),
+				Learning: u.Learning(), Text: fmt.Sprintf("%s has no packets; at this time of the week, nearly every window had some", k.Place()),
 			}
 			if share := u.Share(); share < .9 {
-				f.Text = fmt.Sprintf("%s was passed by packets in %s of the windows, and is by none for longer than before", k.Place(), inference.Percent(share, 2))
+				f.Text = fmt.Sprintf("%s has no packets for longer than before; %s of the windows had some", k.Place(), inference.Percent(share, 2))
 			}
 			if f.Learning {
 				f.Text += learningText

@@ -25,7 +25,7 @@ func (n *Names) Headline(f *inference.Finding) string {
 		seen = f.SeenAt
 	}
 	if m.value != "" && (f.Resting || f.End != 0) { // the value is that of before
-		m.value = "was " + m.value
+		m.value = was(m.what) + m.value
 	}
 	var b strings.Builder
 	if seen == element {
@@ -44,6 +44,16 @@ func (n *Names) Headline(f *inference.Finding) string {
 		b.WriteString(", " + m.beside)
 	}
 	return b.String()
+}
+
+// was returns the verb of a former value of what is named by a noun, which is in the plural in "lost packets" and "drops".
+func was(what string) string {
+	for i, word := range strings.Fields(what) {
+		if i < 2 && strings.HasSuffix(word, "s") {
+			return "were "
+		}
+	}
+	return "was "
 }
 
 // measure is what a headline states, apart from the place.

@@ -84,7 +84,7 @@ func (c *Config) Validate() error {
 		wrong("prefix: %q is not up to %d letters, digits, dots, dashes and underscores", c.Prefix, maxPrefix)
 	}
 	if !c.TLS && (c.CAFile != "" || c.CertFile != "" || c.ServerName != "" || c.TLSInsecure) {
-		wrong("tls: is off, so ca_file, cert_file, server_name and tls_insecure mean nothing; turn it on or remove them")
+		wrong("tls: is off, so ca_file, cert_file, server_name and tls_insecure have no effect; turn it on or remove them")
 	}
 	if (c.CertFile == "") != (c.KeyFile == "") {
 		wrong("cert_file: needs key_file, and the other way round")
@@ -94,7 +94,7 @@ func (c *Config) Validate() error {
 	}
 	login := c.SASL != "none"
 	if !login && (c.User != "" || c.PasswordFile != "" || c.PasswordEnv != "") {
-		wrong("sasl: is none, so user, password_file and password_env mean nothing; choose a mechanism or remove them")
+		wrong("sasl: is none, so user, password_file and password_env have no effect; choose a mechanism or remove them")
 	}
 	if login && c.User == "" {
 		wrong("user: is missing")

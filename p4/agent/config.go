@@ -142,7 +142,7 @@ func (c *Controller) Validate() error {
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if c.Address == "" {
 		if c.Name != "" || c.CAFile != "" || c.CertFile != "" || c.KeyFile != "" || c.PlanFile != "" {
-			wrong("address: is missing, so that the other keys of controller mean nothing")
+			wrong("address: is missing, so that the other keys of controller have no effect")
 		}
 		return errors.Join(errs...)
 	}

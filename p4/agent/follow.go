@@ -202,7 +202,7 @@ func (a *Agent) connected(ended *bool) {
 		return
 	}
 	a.control = controllerStatus{Address: a.control.Address, Connected: true, Since: time.Now()}
-	a.log.Info("controller there", "controller", a.control.Address, "name", a.cfg.Controller.Name, "epoch", a.epoch.Load())
+	a.log.Info("controller connected", "controller", a.control.Address, "name", a.cfg.Controller.Name, "epoch", a.epoch.Load())
 }
 
 // hello identifies the agent.

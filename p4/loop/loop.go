@@ -483,9 +483,9 @@ func (l *Loop) logRecord(r *control.Record) {
 	case control.Waiting:
 		log.Warn("a plan waits for approval", "epoch", r.Epoch, "why", r.Why)
 	case control.PlanFailed:
-		log.Error("plan refused; what was in force stays", "epoch", r.Epoch, "error", r.Why)
+		log.Error("plan refused; the one before stays in force", "epoch", r.Epoch, "error", r.Why)
 	case control.WentDown:
-		log.Warn("device gone", "device", r.Device, "error", r.Why)
+		log.Warn("device disconnected", "device", r.Device, "error", r.Why)
 	case control.Deposition:
 		log.Error("another controller has taken over; this one stands down", "error", r.Why)
 	case control.Commanded:

@@ -119,7 +119,7 @@ func (s *Server) Follow(stream agentpb.Plans_FollowServer) error {
 		return err
 	}
 	f := s.begin(hello)
-	s.log.Info("agent there", "agent", f.name, "in_force", hello.GetInForce())
+	s.log.Info("agent connected", "agent", f.name, "in_force", hello.GetInForce())
 	err = s.serve(stream, f, words, ended)
 	why := "it ended the stream"
 	if err != nil {

@@ -56,7 +56,7 @@ func (c *Charge) Seed(s control.Seed, network string, log *slog.Logger) control.
 		var p chargePlan
 		err := json.Unmarshal(b, &p)
 		if err != nil {
-			log.Warn("which probes looked closer is not known", "topic", c.Topic, "error", err.Error())
+			log.Warn("the detailed probes of the control before are not known", "topic", c.Topic, "error", err.Error())
 		}
 		s.Detailed = p.Detailed
 		if err == nil && p.Network != network {

@@ -257,7 +257,7 @@ func (f *feed) Poll(ctx context.Context, page *Page, cycle time.Duration, log *s
 			}
 		case logged != "":
 			logged = ""
-			log.Info("values of probes again")
+			log.Info("values of probes can be read again")
 		}
 		f.mu.Lock()
 		defer f.mu.Unlock()

@@ -84,7 +84,7 @@ func (s *Steering) Run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			s.Log.Error("settings not reloaded; the network and its plan stay what they are", "error", err.Error())
+			s.Log.Error("settings not reloaded; network and plan stay", "error", err.Error())
 			continue
 		}
 		s.Settings.Report(s.Network, restart, s.Log)

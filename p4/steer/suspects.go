@@ -199,12 +199,12 @@ func (s *Suspects) PollFindings(ctx context.Context, cycle time.Duration, get fu
 		case err != nil:
 			if logged != err.Error() {
 				logged = err.Error()
-				log.Error("no findings; the suspects stay what they are", "error", logged)
+				log.Error("findings cannot be read; suspects stay", "error", logged)
 			}
 		default:
 			if logged != "" {
 				logged = ""
-				log.Info("findings again")
+				log.Info("findings can be read again")
 			}
 			s.SetFindings(open)
 		}

@@ -277,7 +277,7 @@ func (f *feed) run(ctx context.Context) {
 		var skipped Skipped
 		switch {
 		case errors.As(err, &skipped):
-			f.Console.log.Warn("a part of the series is not there", "error", err.Error())
+			f.Console.log.Warn("a part of the series is missing", "error", err.Error())
 			f.mu.Lock()
 			f.counts.gaps++
 			f.mu.Unlock()
@@ -435,7 +435,7 @@ func (f *feed) correct(ctx context.Context) {
 		a, err := f.rebuild(ctx, end)
 		if err != nil {
 			f.tries[end]++
-			f.Console.log.Warn("a window was corrected, and cannot be shown so", "window_end", time.Unix(0, end).UTC().Format(time.RFC3339), "error", err.Error())
+			f.Console.log.Warn("a corrected window cannot be shown", "window_end", time.Unix(0, end).UTC().Format(time.RFC3339), "error", err.Error())
 			return
 		}
 		delete(f.tries, end)

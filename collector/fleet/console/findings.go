@@ -52,7 +52,7 @@ func (f *Findings) run(ctx context.Context, from int64) {
 	fail := func(err error) {
 		if err != nil && ctx.Err() == nil && f.logged != err.Error() {
 			f.logged = err.Error()
-			f.Logger.Error("no findings; the suspects stay what they are", "error", f.logged)
+			f.Logger.Error("findings cannot be read; suspects stay", "error", f.logged)
 		}
 		wait.Sleep(ctx)
 	}
@@ -73,7 +73,7 @@ func (f *Findings) run(ctx context.Context, from int64) {
 		}
 		if wait.Reset(); f.logged != "" {
 			f.logged = ""
-			f.Logger.Info("findings again")
+			f.Logger.Info("findings can be read again")
 		}
 		for i := range messages {
 			if err := f.read(&messages[i]); err != nil {

@@ -182,7 +182,7 @@ func (x *Silent) withdraw() {
 		if k.end.scope != noEnd || k.from == 0 && k.to == 0 || !x.beganUnrecognised(k, v.finding.Start) {
 			return false
 		}
-		x.culprits.End(&v.finding, fmt.Sprintf("what vanished from node %d to node %d arrived as others: it is to switches at which packets are not recognised", k.from, k.to))
+		x.culprits.End(&v.finding, fmt.Sprintf("packets that seemed to vanish from node %d to node %d arrived, and were not recognised there", k.from, k.to))
 		return true
 	})
 }

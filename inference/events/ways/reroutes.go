@@ -161,7 +161,7 @@ func (p Reroutes) sprayed(flows []moved) (others uint64) {
 	s.Count = max(s.Count, uint64(n))
 	if s.windows++; s.windows > p.spread.Cfg.LearnAfter {
 		s.learnt = true
-		p.spread.End(&s.Finding, fmt.Sprintf("%s sent over several paths in turn: that is taken to be as it should", are(s.Count, "flow")))
+		p.spread.End(&s.Finding, fmt.Sprintf("%s sent over several paths in turn, which is taken for load balancing", are(s.Count, "flow")))
 		return others
 	}
 	f := inference.Finding{

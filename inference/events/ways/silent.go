@@ -506,7 +506,7 @@ func (x *Silent) found(c loss.Culprit, all []loss.Culprit, window []witness, sca
 		k = culprit{flow: x.keys[c.Flow]}
 		f.Kind, f.Severity = inference.BlackHole, inference.Critical
 		f.Element, f.Flow, f.Path = inference.ElementOfFlow(k.flow), k.flow, slices.Clone(x.sampleFlows[c.Flow].path)
-		f.Text = fmt.Sprintf("%d of %d packets of %s vanished within %v on the way %s, which others pass, and no switch says so",
+		f.Text = fmt.Sprintf("%d of %d packets of %s vanished within %v on the way %s, which others pass, and no switch reports a drop",
 			c.Lost, c.Packets, k.flow, over, inference.HopPath(x.sampleFlows[c.Flow].path))
 	case e.scope != noEnd:
 		k = x.culpritOf(at)
@@ -515,7 +515,7 @@ func (x *Silent) found(c loss.Culprit, all []loss.Culprit, window []witness, sca
 		k = x.culpritOf(at)
 		f.Kind, f.Severity = inference.PacketLoss, inference.Warning
 		f.Element, f.Node = x.member(k, x.link(at), c.Rivals), k.from
-		f.Text = fmt.Sprintf("%d of %d packets vanished from node %d to node %d within %v (%s), and no switch says so",
+		f.Text = fmt.Sprintf("%d of %d packets vanished from node %d to node %d within %v (%s), and no switch reports a drop",
 			c.Lost, c.Packets, k.from, k.to, over, inference.Percent(c.Ratio, 2))
 		if confidence < silentSure {
 			f.Text += fmt.Sprintf("; another link explains it nearly as well (confidence %.2f)", confidence)
