@@ -24,21 +24,18 @@ func (n *Names) Headline(f *inference.Finding) string {
 	if f.SeenAt.Kind != inference.NoElement {
 		seen = f.SeenAt
 	}
-	if m.value != "" && (f.Resting || f.End != 0) { // the value is that of before
-		m.value = was(m.what) + m.value
+	of, ofFault := ": ", " "     // what stands before the value
+	if f.Resting || f.End != 0 { // the value is that of before
+		of, ofFault = ": was ", " "+was(m.what)
+	}
+	if m.value == "" {
+		of, ofFault = "", ""
 	}
 	var b strings.Builder
 	if seen == element {
-		b.WriteString(capital(m.what) + n.at(seen))
-		if m.value != "" {
-			b.WriteString(": " + m.value)
-		}
+		b.WriteString(capital(m.what) + n.at(seen) + of + m.value)
 	} else {
-		b.WriteString("Fault" + n.at(element) + ": " + m.what)
-		if m.value != "" {
-			b.WriteString(" " + m.value)
-		}
-		b.WriteString(n.at(seen))
+		b.WriteString("Fault" + n.at(element) + ": " + m.what + ofFault + m.value + n.at(seen))
 	}
 	if m.beside != "" {
 		b.WriteString(", " + m.beside)
