@@ -286,6 +286,9 @@ func (c *Rows) At(n uint64) *Row {
 	return c.Find(room[8-c.Key[0].size():])
 }
 
+// Empty reports whether only the default action applies.
+func (c *Rows) Empty() bool { return len(c.list) == 0 }
+
 // Find returns the row that applies to a key, or the default action. Each field takes as many whole bytes as its bits
 // need. Where nothing applies, the row has an empty action. The row belongs to the table.
 func (c *Rows) Find(key []byte) *Row {

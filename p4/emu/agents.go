@@ -86,7 +86,7 @@ func (n *Network) buildAgents() error {
 		from := netip.AddrFrom4(n.hosts[h].v4)
 		a.ends = probe.Ends{ToMAC: mac(macSwitch, at), FromMAC: mac(macHost, int(h)), From: from, To: from, Mark: mark}
 		a.timer = n.timer(timerAgent, k)
-		source := netip.AddrPortFrom(offsetAddr(n.cfg.Exporters, 1<<17+k), sourcePort)
+		source := netip.AddrPortFrom(sim.OffsetAddr(n.cfg.Exporters, 1<<17+k), sourcePort)
 		a.reports = probe.NewGroups(probe.AgentNode(a.name), n.cfg.MTU-headers.IPv4Len-udpLen, func(b []byte) {
 			n.emit(Datagram{At: time.Duration(n.now), From: source, Port: n.cfg.ReportPort, Payload: b})
 		})

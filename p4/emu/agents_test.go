@@ -145,12 +145,15 @@ func TestAgentsProbeIsProgram(t *testing.T) {
 		switch r.IntN(3) {
 		case 0:
 			n.cfg.MTU = len(p.Buf) - ethLen + r.IntN(60)
+			if err := n.buildRouters(); err != nil {
+				t.Fatal(err)
+			}
 		case 1:
 			p.Buf[ethLen+4+2*len(route)+headers.IPv4Len+udpLen+4+3] = uint8(r.IntN(2)) // hops left
 		}
 		for i := range route {
 			d := &n.switches[i]
-			d.id = uint32(10 + i)
+			p.node, d.id = int32(i), uint32(10+i)
 			before := bytes.Clone(p.Buf)
 			us := func(most int64) time.Duration { return time.Duration(r.Int64N(most)) * time.Microsecond }
 			h := Hop{Node: i, NodeID: d.id, EgressPort: uint16(route[i]), QueueBytes: r.Uint32N(1 << 19), Ingress: us(1 << 40)}

@@ -44,10 +44,15 @@ func (n *Network) aheadOf(p *packet) {
 	}
 	if p.out >= 0 {
 		prefetchQueue(&n.queues[p.out], &n.switches[p.node])
+		prefetchPort(&n.ports[max(0, p.peer)], &n.counts[p.out])
+	}
+	if p.pass != nil {
+		prefetchPass(p.pass)
 	}
 	if at := p.comesTo(); at >= 0 {
 		out := max(0, n.nextHop(at, &n.hosts[p.dst], p.hash, p.V6))
 		prefetchQueue(&n.queues[out], &n.switches[at])
+		prefetchPort(&n.ports[out], &n.counts[out])
 	}
 	if cap(p.Buf) > 0 && cap(p.hops) > 0 {
 		prefetchFrame(&p.Buf[:1][0], &p.hops[:1][0])

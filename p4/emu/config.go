@@ -40,7 +40,7 @@ type Config struct {
 	MaxHops            int                `yaml:"max_hops" doc:"Nodes that may add to a packet." range:"1..60"`
 	InnerBytes         int                `yaml:"inner_bytes" doc:"Payload bytes that a report keeps behind headers and telemetry." range:"0..1400"`
 	IPReports          bool               `yaml:"ip_reports" doc:"Reports hold the packet from its IP header on, without Ethernet (1.0 and 2.0)."`
-	SinkInHeader       bool               `yaml:"sink_in_header" doc:"The sink node puts its own values into the report header, not into the stack."`
+	SinkInHeader       bool               `yaml:"sink_in_header" doc:"The sink node puts its own values into the report header, not into the stack. INT-MD 2.1 always does."`
 	ReportsPerDatagram int                `yaml:"reports_per_datagram" doc:"Reports 2.0 in one datagram, at most." range:"1..100"`
 	ReportHold         time.Duration      `yaml:"report_hold" doc:"Time that a report 2.0 waits for others." range:"0s..10s"`
 	HardwareIDs        int                `yaml:"hardware_ids" doc:"Subsystems a switch; ingress ports are dealt out among them." range:"1..64"`
@@ -137,7 +137,7 @@ type Probe struct {
 
 // hopWords is the width of one block of the given dialect, in words.
 func (c *Config) hopWords(d Dialect) int {
-	h := d.header(c.Instructions)
+	h := d.Header(c.Instructions)
 	return h.HopWords()
 }
 
@@ -152,6 +152,14 @@ func (c *Config) uses(d Dialect) bool {
 		}
 	}
 	return false
+}
+
+// mostDepth is above all depths of a queue that hopscope.p4 compares.
+const mostDepth = 1 << 19
+
+// ours reports whether hopscope.p4 writes INT on switches of dialect d: the sink node's own values are in the report's header.
+func (c *Config) ours(d Dialect) bool {
+	return (d == md21 || d == FANT && c.SinkInHeader) && c.QueueReportBytes < mostDepth
 }
 
 // only reports whether all switches are of dialect d, or only forward.
@@ -187,7 +195,7 @@ func (c *Config) Validate() error {
 	if !c.Exporters.Is4() {
 		bad("exporters: %v is no IPv4 address", c.Exporters)
 	}
-	for d := md21; d.stacks(); d++ {
+	for d := md21; d.Stacks(); d++ {
 		if !c.uses(d) {
 			continue
 		}

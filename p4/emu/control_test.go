@@ -13,6 +13,7 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/decode/srint"
 	"github.com/hopscope/hopscope/p4"
+	"github.com/hopscope/hopscope/p4/emu/sim"
 	"github.com/hopscope/hopscope/p4/pintplan"
 )
 
@@ -262,7 +263,7 @@ func TestWrittenTables(t *testing.T) {
 	cfg.ControlDelay = 100 * time.Millisecond
 	cfg.Probes = someProbes()[:1]
 	var n *Network
-	to := hostAddr4(7, 1) // the last host
+	to := sim.HostAddr4(7, 1) // the last host
 	over := map[bool]map[string]int{true: {}, false: {}}
 	after := func(h *Hop) bool { return h.Ingress > 101*time.Millisecond }
 	var first, second int

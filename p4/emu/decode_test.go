@@ -201,10 +201,10 @@ func compareWithTruth(t *testing.T, edit func(*Config)) {
 	if journeys < 500 || got < 100 {
 		t.Errorf("only %d packets and %d reports", journeys, got)
 	}
-	if cfg.MaxHops < 5 && cfg.Dialect.stacks() && limited == 0 {
+	if cfg.MaxHops < 5 && cfg.Dialect.Stacks() && limited == 0 {
 		t.Error("no packet met the hop limit")
 	}
-	if cfg.MTU < 1500 && cfg.Dialect.stacks() && oversize == 0 {
+	if cfg.MTU < 1500 && cfg.Dialect.Stacks() && oversize == 0 {
 		t.Error("no packet met the MTU")
 	}
 }
@@ -212,14 +212,14 @@ func compareWithTruth(t *testing.T, edit func(*Config)) {
 // reportOf returns the hops that the switch at place i of j's path should report for that packet, or nil for no report.
 func (n *Network) reportOf(j *Journey, i int) []decode.Hop {
 	source, d := n.switches[j.Hops[0].Node].dialect, &n.switches[j.Hops[i].Node]
-	stack := source.stacks()
+	stack := source.Stacks()
 	own := n.reported(d, &j.Hops[i])
 	switch {
 	case d.dialect == XD20, d.dialect == local05, d.dialect == mx21 && source == mx21:
 		return append(n.stackOf(j, i), own)
 	case d.dialect == Off || !stack || i < len(j.Hops)-1:
 		return nil
-	case d.dialect != source || n.cfg.SinkInHeader:
+	case d.dialect != source || d.ours || n.cfg.SinkInHeader:
 		return append(n.stackOf(j, i), own)
 	}
 	return n.stackOf(j, i)

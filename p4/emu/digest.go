@@ -71,7 +71,7 @@ func probability(p float64) uint64 { return uint64(min(p, 1-0x1p-53) * (1 << 64)
 
 // packetID is the id of p for every switch, a hash of bytes that none of them changes (RFC 5475, section 6.2): CRC-32
 // over the L4 header and the first bytes of the payload. IPv4's identification would suffice, but IPv6 has none.
-func (p *packet) packetID() uint32 { return crc32.ChecksumIEEE(p.Buf[p.l4:]) }
+func (p *packet) packetID() uint32 { return crc32.ChecksumIEEE(p.Buf[p.L4:]) }
 
 // stampEpoch is the work of the first switch on a packet that carries a digest: it stamps the epoch of the plan. A
 // packet without an epoch goes on without a digest.

@@ -20,8 +20,11 @@
 // nanoseconds, bytes in queues, loads of lines and counters.
 //
 // Packets of hosts go through hopscope.p4, too: parser, routes over IPv4 and IPv6, choice among next hops, time to live,
-// addresses and checksums. It reads INT in them. Blocks and digests are written here, in all dialects. It does not know
-// labels (SR-MPLS), nor INT between UDP and TCP headers (NPT 2), of which it hashes the ports of UDP.
+// addresses and checksums. On switches of the dialect int-md-2.1 it also writes INT: the source node chooses packets by
+// its hash, the egress gets what was measured in the queue, and reports of INT and of queues are its clones. An exporter
+// around it keeps less of the packet, joins reports to datagrams and numbers them. Digests, reports of drops and other
+// people's dialects are written here, as INT of packets with labels (SR-MPLS), and that of switches with more than 509
+// ports, which the program does not know. Of INT between UDP and TCP headers (NPT 2) it hashes the ports of UDP.
 //
 // # What a switch does to a packet
 //

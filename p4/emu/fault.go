@@ -321,7 +321,7 @@ func (n *Network) applySwitch(node int) {
 	}
 	d.faulty = d.acl != 0 || len(d.noRoute)+len(d.diverts)+len(d.swallowed) > 0
 	if d.reorder == 0 {
-		n.release(d)
+		n.letGo(d)
 	}
 }
 
@@ -343,9 +343,9 @@ func (n *Network) sendCross(timer int32, i int) {
 	if q.Up {
 		if _, _, ok := q.Accept(n.now, crossBytes, -1, false); ok {
 			c := &n.counts[s.iface]
-			count(&c.TxPackets, 1)
-			count(&c.IPv4Packets, 1)
-			count(&c.IPv4Bytes, crossBytes)
+			sim.Count(&c.TxPackets, 1)
+			sim.Count(&c.IPv4Packets, 1)
+			sim.Count(&c.IPv4Bytes, crossBytes)
 			return
 		}
 	}

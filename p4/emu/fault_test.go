@@ -384,7 +384,7 @@ func TestQueueReports(t *testing.T) {
 		if r.NodeID != id || r.Flags&decode.Transit == 0 || r.Flags&decode.Congested == 0 || h.QueueOccupancy < 15_000 {
 			t.Fatalf("queue report of node %d, flags %v, last hop %+v", r.NodeID, r.Flags.AppendNames(nil), h)
 		}
-		if at := time.Duration(r.Time); at-last < gap {
+		if at := time.Duration(int64(h.EgressTime) - n.epoch); at-last < gap { // when the packets left the queue
 			t.Fatalf("queue reports at %v and %v", last, at)
 		} else {
 			last = at

@@ -42,16 +42,6 @@ func (n *Network) ingress(i int32, p *packet, entering bool) {
 	if entering {
 		n.enter(p, d)
 	}
-	if d.faulty {
-		if d.acl != 0 && sim.Mix(uint64(p.hash^d.salt)^aclSalt) < d.acl {
-			n.drop(i, p, Denied)
-			return
-		}
-		if slices.Contains(d.swallowed, p.flow) {
-			n.vanish(i, p)
-			return
-		}
-	}
 	p.segment = false
 	switch {
 	case p.labels > 0:
@@ -62,20 +52,33 @@ func (n *Network) ingress(i int32, p *packet, entering bool) {
 	why := Delivered
 	switch {
 	case !p.segment:
-		why = n.route(p, d)
+		why = n.route(p, d, entering)
+	case d.denies(p):
+		why = Denied
 	case !p.DecrementTTL():
 		why = Expired
 	case p.out < 0 || n.strays(p):
 		why = NoRoute
 	}
-	if why != Delivered {
-		n.drop(i, p, why)
-		return
+	if why == Denied {
+		p.out = -1
 	}
-	n.enqueue(i, p, d)
+	switch {
+	case why != Delivered:
+		n.drop(i, p, why)
+	case d.faulty && slices.Contains(d.swallowed, p.flow):
+		n.vanish(i, p)
+	default:
+		n.enqueue(i, p, d)
+	}
 }
 
 const aclSalt = 0x61636c
+
+// denies reports whether the access list of a fault has the flow of p.
+func (d *device) denies(p *packet) bool {
+	return d.acl != 0 && sim.Mix(uint64(p.hash^d.salt)^aclSalt) < d.acl
+}
 
 // enter is the work of the first switch on a packet that comes from a host.
 func (n *Network) enter(p *packet, d *device) {
@@ -83,6 +86,8 @@ func (n *Network) enter(p *packet, d *device) {
 		n.stampEpoch(p, d)
 	}
 	switch {
+	case !p.pint && d.ours && !d.written.policies:
+		p.sampled = false // until hopscope.p4 chooses it
 	case !p.sampled:
 	case !p.pint:
 		n.source(p, d)
@@ -150,7 +155,7 @@ func (n *Network) egress(p *packet, last bool) {
 		copy(p.Buf[copy(p.Buf, next[:]):], self[:])
 	}
 	if n.cfg.Observe == nil {
-		if p.kind == data && !p.pint && (!p.sampled || d.dialect == Off && p.carries == Off) {
+		if p.kind == data && p.pass == nil && !p.pint && (!p.sampled || d.dialect == Off && p.carries == Off) {
 			return // it is not reported
 		}
 		p.hops = p.hops[:0] // and those before are not needed
@@ -164,6 +169,8 @@ func (n *Network) egress(p *packet, last bool) {
 	switch {
 	case p.kind == sourceRouted:
 		n.stamp(p, d, h)
+	case p.pass != nil:
+		n.writeINT(p, d, h, last)
 	case p.pint:
 		n.writeDigest(p, d, h, last)
 	case p.sampled:

@@ -6,12 +6,13 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/intmd"
 	headers "github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/p4/emu/sim"
 )
 
 // source is the INT source's ingress: it marks the packet and puts the instructions in. Its own block follows at
 // egress, as every node's. A packet that is too long for shim and header goes without telemetry.
 func (n *Network) source(p *packet, d *device) {
-	if !d.dialect.embeds() {
+	if !d.dialect.Embeds() {
 		return
 	}
 	asked, most := n.cfg.Instructions, uint8(n.cfg.MaxHops)
@@ -21,15 +22,15 @@ func (n *Network) source(p *packet, d *device) {
 			return
 		}
 	}
-	h := d.dialect.header(asked)
+	h := d.dialect.Header(asked)
 	h.RemainingHops = most
 	if d.dialect == mx21 {
 		h.Type = intmd.TypeMX
 		h.Instructions &^= insComplement
 	}
-	byPort := n.cfg.Marker == MarkPort && d.dialect != md10
+	byPort := n.cfg.Marker == MarkPort && d.dialect != md10 && (p.Proto == udp || !d.ours)
 	front := 0 // bytes of the UDP header that NPT 2 puts in front
-	if byPort && p.proto == tcp {
+	if byPort && p.Proto == tcp {
 		front = udpLen
 	}
 	k := front + h.Len()
@@ -37,18 +38,18 @@ func (n *Network) source(p *packet, d *device) {
 		p.sampled = false
 		return
 	}
-	if n.cfg.SourceReports && d.dialect.stacks() {
+	if n.cfg.SourceReports && d.dialect.Stacks() {
 		n.sourceReport(p, d)
 	}
-	p.cut = p.l4
+	p.cut = p.L4
 	switch {
 	case front > 0:
-	case p.proto == udp:
+	case p.Proto == udp:
 		p.cut += udpLen
 	default:
 		p.cut += tcpLen // before the options, where hardware puts it
 	}
-	dscp, l4 := p.DSCP(), p.l4
+	dscp, l4 := p.DSCP(), p.L4
 	b := p.Insert(p.cut, k)
 	p.shim, p.added, p.carries = p.cut+front, k, d.dialect
 	p.asked, p.words = h.Instructions, uint8(h.HopWords())
@@ -56,9 +57,9 @@ func (n *Network) source(p *packet, d *device) {
 	switch {
 	case front > 0:
 		headers.AppendUDP(b[:0], 0xc000|uint16(p.hash>>18), markPort, p.Size-l4-k-udpLen) // resized below
-		h.NPT, h.Original = 2, uint16(p.proto)
+		h.NPT, h.Original = 2, uint16(p.Proto)
 		p.SetProto(udp)
-		p.proto = udp
+		p.Proto = udp
 	case byPort:
 		port := p.Buf[l4+2 : l4+4]
 		h.NPT, h.Original = 1, be.Uint16(port)
@@ -70,54 +71,17 @@ func (n *Network) source(p *packet, d *device) {
 	}
 	intmd.AppendHeader(b[:front], &h, 0)
 	p.ResizeIP(k)
-	c := p.resizeL4(k)
-	c.add(out, in+headers.Sum(b[front:]))
+	c := p.ResizeL4(k)
+	c.Add(out, in+headers.Sum(b[front:]))
 	if p.asked&insComplement != 0 {
 		p.owed = c // the source's own block makes up for it
 		return
 	}
-	p.settle(c)
-}
-
-// change is the words that left and entered a packet, as sums.
-type change struct{ out, in uint64 }
-
-func (c *change) add(out, in uint64) { c.out, c.in = c.out+out, c.in+in }
-
-// resizeL4 adds k to the length of the outermost L4 header. The packet must have its new size already. The change for
-// the checksum includes the pseudo header.
-func (p *packet) resizeL4(k int) (c change) {
-	if p.proto == tcp {
-		return change{out: uint64(p.Size - p.l4 - k), in: uint64(p.Size - p.l4)}
-	}
-	length := p.Buf[p.l4+4:]
-	old := be.Uint16(length)
-	be.PutUint16(length, old+uint16(k))
-	return change{out: 2 * uint64(old), in: 2 * uint64(old+uint16(k))} // in the header and in the pseudo header
-}
-
-// checksum is the checksum field of the outermost L4 header.
-func (p *packet) checksum() []byte {
-	if p.proto == tcp {
-		return p.Buf[p.l4+16 : p.l4+18]
-	}
-	return p.Buf[p.l4+6 : p.l4+8]
-}
-
-// settle updates the L4 checksum for c. A UDP checksum of 0 means that there is none, and stays.
-func (p *packet) settle(c change) {
-	b := p.checksum()
-	if p.proto == udp && be.Uint16(b) == 0 {
-		return
-	}
-	headers.UpdateChecksum(b, c.out, c.in)
-	if p.proto == udp && be.Uint16(b) == 0 {
-		be.PutUint16(b, 0xffff)
-	}
+	p.Settle(c)
 }
 
 // part is the INT in p.
-func (p *packet) part() intmd.Part { return intmd.PartAt(p.Buf[p.shim:], p.carries.intVersion()) }
+func (p *packet) part() intmd.Part { return intmd.PartAt(p.Buf[p.shim:], p.carries.INTVersion()) }
 
 // room returns whether a switch may add its block to p, and if not why.
 func (n *Network) room(p *packet) (words int, why decode.Flags) {
@@ -134,8 +98,10 @@ func (n *Network) room(p *packet) (words int, why decode.Flags) {
 // growth is the number of bytes by which the egress of switch d will change p.
 func (n *Network) growth(p *packet, d *device) int {
 	switch {
-	case p.wide:
-		return n.growthWide(p, d)
+	case p.kind == sourceRouted:
+		return n.program(d).Leaves(p.pass) - p.Size
+	case p.pass != nil:
+		return n.routers[2].Leaves(p.pass) - p.Size
 	case !p.sampled || p.carries == Off:
 		return 0
 	case n.ports[p.out].host >= 0:
@@ -157,35 +123,35 @@ func (n *Network) push(p *packet, d *device, h *Hop) {
 		if why != 0 {
 			part.Refuse(why)
 		}
-		p.owed.add(out, headers.Sum(part.Header()))
-		p.settle(p.owed)
-		p.owed = change{}
+		p.owed.Add(out, headers.Sum(part.Header()))
+		p.Settle(p.owed)
+		p.owed = sim.Change{}
 		return
 	}
 	part.Grow(words)
 	in := headers.Sum(part.Header())
 	block := p.Insert(end, 4*words)
-	header := p.carries.header(p.asked)
+	header := p.carries.Header(p.asked)
 	metadata := n.metadataOf(p.asked, d, h)
-	intmd.AppendCounted(block[:0], &header, &metadata, n.read(p))
+	intmd.AppendCounted(block[:0], &header, &metadata, n.read(p, p.carries, p.asked))
 	h.recorded = true
 	p.added += 4 * words
 	p.ResizeIP(4 * words)
-	c := p.resizeL4(4 * words)
-	c.add(out, in)
+	c := p.ResizeL4(4 * words)
+	c.Add(out, in)
 	if p.asked&insComplement == 0 {
-		c.in += headers.Sum(block)
-		p.settle(c)
+		c.In += headers.Sum(block)
+		p.Settle(c)
 		return
 	}
 	// The last word of the block makes up for all changes, so that the checksum stays as it is (INT v2.1 §5.9).
 	complement := uint32(0xffffffff) // there is no checksum
-	if be.Uint16(p.checksum()) != 0 || p.proto == tcp {
-		c.add(p.owed.out, p.owed.in+headers.Sum(block[:len(block)-4]))
-		complement = uint32(^headers.Fold(c.in + uint64(^headers.Fold(c.out))))
+	if be.Uint16(p.Checksum()) != 0 || p.Proto == tcp {
+		c.Add(p.owed.Out, p.owed.In+headers.Sum(block[:len(block)-4]))
+		complement = uint32(^headers.Fold(c.In + uint64(^headers.Fold(c.Out))))
 	}
 	be.PutUint32(block[len(block)-4:], complement)
-	p.owed = change{}
+	p.owed = sim.Change{}
 }
 
 // metadataOf is the report of switch d about one packet. Its fields are those of a bitmap. Only the buffer, which has
@@ -225,28 +191,6 @@ func (n *Network) buffer(node int) uint32 {
 
 // strip takes INT out again and restores what the source changed.
 func (p *packet) strip() {
-	npt, original, dscp := p.part().Restore()
-	k := p.added
-	switch npt {
-	case 2: // the whole header was added, and nothing else was touched
-		p.SetProto(uint8(original))
-		p.Remove(p.cut, k)
-		p.proto = uint8(original)
-	case 1:
-		out := headers.Sum(p.Buf[p.cut:p.cut+k]) + markPort
-		be.PutUint16(p.Buf[p.l4+2:], original)
-		p.Remove(p.cut, k)
-		c := p.resizeL4(-k)
-		c.add(out, uint64(original))
-		p.settle(c)
-	default:
-		p.SetDSCP(dscp)
-		out := headers.Sum(p.Buf[p.cut : p.cut+k])
-		p.Remove(p.cut, k)
-		c := p.resizeL4(-k)
-		c.add(out, 0)
-		p.settle(c)
-	}
-	p.ResizeIP(-k)
+	p.Strip(p.part(), p.cut, p.added, markPort)
 	p.carries, p.added = Off, 0
 }

@@ -53,9 +53,10 @@ type Network struct {
 
 	measured programs.Pass // of the packet that a program has
 	shown    programs.Shown
-	trial    programs.Packet
+	passes   []*programs.Packet // that no packet is in
+	mirrored []byte             // the last report of a program
 	fabric   fabric
-	routers  [2]*programs.Switch // for packets of hosts: of switches that only forward, and of others
+	routers  [3]*programs.Switch // for packets of hosts: of switches that only forward, of other people's dialects, and of hopscope.p4
 
 	agents  []*prober
 	agentOf map[int32]*prober // by host
@@ -80,6 +81,7 @@ type port struct {
 type device struct {
 	dialect Dialect
 	faulty  bool // a fault below is not at rest
+	ours    bool // hopscope.p4 writes INT into packets of hosts
 	id      uint32
 	salt    uint32
 	clock   int64 // device time at virtual 0
@@ -95,8 +97,7 @@ type device struct {
 	swallowed []int32
 	exporter
 
-	tables  *p4.Store        // nil until the control plane writes or reads
-	program *programs.Switch // for probes; nil until one comes
+	tables *p4.Store // nil until the control plane writes or reads
 }
 
 // host is one host. Its own line to the switch has a queue without bound in bytes, but a host that is 10 ms behind
@@ -127,7 +128,6 @@ type packet struct {
 	pint    bool   // carries a digest, and no INT
 	waiting bool   // a probe in its queue; its next event is leaving it
 	wide    bool   // a probe of an agent, with INT behind its route
-	proto   uint8  // of the outermost L4 header
 	words   uint8  // of a block of its INT instructions
 	segment bool   // the switch sends it to the port of a segment
 	labels  int8   // of segments ahead
@@ -154,10 +154,9 @@ type packet struct {
 	added int // bytes between cut and the end of the stack
 	hops  []Hop
 
-	l4   int
-	shim int    // offset of the INT shim
-	cut  int    // offset of what the source node inserted, at or before the shim
-	owed change // for the L4 checksum; the block of the source node settles it
+	shim int        // offset of the INT shim
+	cut  int        // offset of what the source node inserted, at or before the shim
+	owed sim.Change // for the L4 checksum; the block of the source node settles it
 
 	id    uint16
 	asked uint16 // the instruction bitmap in its INT header
@@ -169,7 +168,7 @@ type packet struct {
 	digestID uint32
 	digest   uint64
 
-	pass              *programs.Packet // a probe in the program of its switch; nil until the first one
+	pass              *programs.Packet // in the program of its switch; nil where the program has nothing left to write
 	depth, depthAfter uint32           // packets in the queue when a probe entered and left it
 	key               decode.FlowKey   // kept only for an observer
 }
@@ -210,13 +209,8 @@ func New(cfg Config, seed uint64) (*Network, error) {
 		traffic: source(1), jitter: source(2), crossing: source(3), delivery: source(4),
 		losing: source(6), agentOf: map[int32]*prober{},
 	}
-	n.fabric.Network = n
-	for i, part := range []programs.Part{programs.INT, programs.Blocks} {
-		var err error
-		if n.routers[i], err = programs.New("hopscope", part); err != nil {
-			return nil, err
-		}
-		n.routers[i].Follow(&n.fabric)
+	if err := n.buildRouters(); err != nil {
+		return nil, err
 	}
 	n.control.Channel = sim.Channel{
 		Gap: int64(cfg.ControlGap), Delay: int64(cfg.ControlDelay), Jitter: int64(cfg.ControlJitter), Loss: cfg.ControlLoss, Rand: source(7),
@@ -288,11 +282,17 @@ func (n *Network) buildGraph(r *rand.Rand) error {
 		}
 		n.switches[i].dialect = d
 	}
+	for i := range n.switches {
+		n.switches[i].ours = n.cfg.ours(n.switches[i].dialect)
+	}
 	if n.graph, err = b.Build(); err != nil {
 		return err
 	}
 	g := n.graph
 	for i := range g.NumInterfaces() {
+		if d := &n.switches[g.Node(i)]; g.Port(i) >= cpuPort {
+			d.ours = false // hopscope.p4 has no such port
+		}
 		n.ports = append(n.ports, port{node: int32(g.Node(i)), peer: int32(g.Peer(i)), number: int32(g.Port(i)), host: -1})
 	}
 	for e, node := range edges {
@@ -302,8 +302,8 @@ func (n *Network) buildGraph(r *rand.Rand) error {
 			if g.Peer(i) < 0 {
 				n.ports[i].host = int32(len(n.hosts))
 				n.hosts = append(n.hosts, host{
-					node: int32(node), iface: int32(i), edge: int32(e), v4: hostAddr4(e, k), v6: hostAddr6(e, k),
-					addr: offsetAddr(n.cfg.Exporters, 1<<16+len(n.hosts)),
+					node: int32(node), iface: int32(i), edge: int32(e), v4: sim.HostAddr4(e, k), v6: sim.HostAddr6(e, k),
+					addr: sim.OffsetAddr(n.cfg.Exporters, 1<<16+len(n.hosts)),
 				})
 				k++
 			}
@@ -418,11 +418,29 @@ func (n *Network) newPacket() (int32, *packet) {
 		n.packets = append(n.packets, packet{Frame: sim.Frame{Buf: make([]byte, 0, 512)}, hops: make([]Hop, 0, 8)})
 	}
 	p := &n.packets[i]
-	*p = packet{Frame: sim.Frame{Buf: p.Buf[:0]}, hops: p.hops[:0], pass: p.pass, in: -1, out: -1, flow: -1, carries: Off}
+	*p = packet{Frame: sim.Frame{Buf: p.Buf[:0]}, hops: p.hops[:0], in: -1, out: -1, flow: -1, carries: Off}
 	return i, p
 }
 
+// newPass returns the state of a packet in a program, for a packet to have until [Network.release].
+func (n *Network) newPass() (x *programs.Packet) {
+	k := len(n.passes) - 1
+	if k < 0 {
+		return programs.NewPacket()
+	}
+	x, n.passes = n.passes[k], n.passes[:k]
+	return x
+}
+
+func (n *Network) release(p *packet) {
+	if p.pass != nil {
+		n.passes = append(n.passes, p.pass)
+		p.pass = nil
+	}
+}
+
 func (n *Network) free(i int32) {
+	n.release(&n.packets[i])
 	n.packets[i].live = 0
 	n.spare = append(n.spare, i)
 }

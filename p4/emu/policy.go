@@ -88,5 +88,5 @@ func (n *Network) strays(p *packet) bool {
 // shift moves the places of headers behind labels.
 func (p *packet) shift(by int) {
 	p.labels += int8(by / labelBytes)
-	p.L3, p.l4, p.shim, p.cut = p.L3+by, p.l4+by, p.shim+by, p.cut+by
+	p.L3, p.L4, p.shim, p.cut = p.L3+by, p.L4+by, p.shim+by, p.cut+by
 }

@@ -2,7 +2,11 @@
 
 package emu
 
-import "github.com/hopscope/hopscope/p4/emu/sim"
+import (
+	"github.com/hopscope/hopscope/decode"
+	programs "github.com/hopscope/hopscope/p4/emu/program"
+	"github.com/hopscope/hopscope/p4/emu/sim"
+)
 
 // These functions prefetch memory for coming events, and change nothing.
 
@@ -17,3 +21,9 @@ func prefetchRoute(next *int32)
 
 //go:noescape
 func prefetchQueue(q *sim.Queue, d *device)
+
+//go:noescape
+func prefetchPort(x *port, c *decode.HopCounts)
+
+//go:noescape
+func prefetchPass(x *programs.Packet)

@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	headers "github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/srint"
-	"github.com/hopscope/hopscope/p4"
 	programs "github.com/hopscope/hopscope/p4/emu/program"
 )
 
@@ -101,7 +99,7 @@ func (n *Network) sendProbe(timer int32, index int) {
 	headers.AppendUDP(h, sourcePort, n.cfg.ProbePort, len(b)-probeHeaders) // the first switch clears the checksum anyhow
 	c.round++
 	c.id++
-	p.Buf, p.Size, p.L3, p.l4 = b, len(b), ethLen, ethLen+20
+	p.Buf, p.Size, p.L3, p.L4 = b, len(b), ethLen, ethLen+20
 	p.kind, p.flow, p.dst = sourceRouted, c.from, c.to
 	n.leaveHost(i, p, src)
 	n.stats.ProbesSent++
@@ -112,9 +110,7 @@ func (n *Network) queueProbe(i int32, p *packet, d *device, entering bool) {
 	if !p.wide && d.written.probes && entering {
 		rewriteRoute(p, d)
 	}
-	if p.pass == nil {
-		p.pass = &programs.Packet{}
-	}
+	p.pass = n.newPass()
 	if n.follows(p, d, p.pass) {
 		p.out = int32(n.graph.ByPort(int(p.node), int(p.pass.Port)))
 	}
@@ -127,53 +123,20 @@ func (n *Network) queueProbe(i int32, p *packet, d *device, entering bool) {
 
 // follows takes a probe, as it came to a switch, through the ingress of the switch's program, and reports whether it leaves.
 func (n *Network) follows(p *packet, d *device, x *programs.Packet) bool {
-	if d.program == nil {
-		d.program = n.load(d, int(p.node))
+	n.fabric.p = p
+	return n.program(d).Ingress(x, n.programPort(p.in), p.Buf, p.Size)
+}
+
+// program is that of a switch for probes. It writes INT into them, whatever else the switch's dialect is.
+func (n *Network) program(d *device) *programs.Switch {
+	if d.dialect == Off {
+		return n.routers[0]
 	}
-	return d.program.Ingress(x, uint16(n.ports[p.in].number), p.Buf, p.Size)
+	return n.routers[2]
 }
 
 // replace makes the frame that left a program that of a packet.
 func (p *packet) replace(x *programs.Packet) { p.Buf, x.Head, p.Size = x.Head, p.Buf, x.Length }
-
-// growthWide is the number of bytes by which the program will change the probe of an agent. No measurement changes it.
-func (n *Network) growthWide(p *packet, d *device) int {
-	n.measured = programs.Pass{}
-	if n.follows(p, d, &n.trial) && d.program.Egress(&n.trial, &n.measured) {
-		return n.trial.Length - p.Size
-	}
-	return 0
-}
-
-// load puts hopscope.p4 on a switch. It follows probes that come from other switches, and from hosts that send them.
-func (n *Network) load(d *device, node int) *programs.Switch {
-	var without []programs.Part
-	if d.dialect == Off {
-		without = append(without, programs.INT)
-	}
-	s, err := programs.New("hopscope", without...)
-	put := func(name, action string, match []p4.Match, params ...uint64) {
-		e := p4.Entry{Table: name, Action: action, Match: match, Params: p4.Uints(params...)}
-		if match != nil {
-			e.Priority = 1
-		}
-		err = errors.Join(err, s.Put(e))
-	}
-	put("egress.device", "set_device", nil, uint64(d.id), uint64(d.clock))
-	put("egress.egress_port", "to_fabric", nil, uint64(n.cfg.MTU))
-	lo, hi := n.graph.Interfaces(node)
-	for i := lo; i < hi; i++ {
-		h := n.ports[i].host
-		if h < 0 || n.agentOf[h] != nil || slices.ContainsFunc(n.probes, func(x pathProbe) bool { return x.from == h }) {
-			put("ingress.probes", "follow", []p4.Match{p4.Masked(uint64(n.ports[i].number), 0x1ff), p4.Masked(0, 0), p4.Masked(0, 0), p4.Masked(0, 0)})
-		}
-	}
-	if err != nil {
-		panic(err) // entries that do not fit the program
-	}
-	s.CountNanoseconds()
-	return s
-}
 
 // probeLeaves happens when a probe leaves its queue: only then is the depth known that it leaves behind.
 func (n *Network) probeLeaves(i int32, p *packet) {
@@ -186,20 +149,27 @@ func (n *Network) probeLeaves(i int32, p *packet) {
 
 // stamp lets the program of the switch write what was measured into a probe. INT counts bytes in the queue, labels packets.
 func (n *Network) stamp(p *packet, d *device, h *Hop) {
-	n.shown = programs.Shown{Utilization: h.Utilization, Counts: n.read(p)}
-	n.measured = programs.Pass{
-		PacketLength: uint32(p.Size), IngressTime: uint64(h.Ingress), EgressTime: uint64(h.Egress), EnqueueTime: uint32(h.Queued / 1000),
-		EnqueueDepth: p.depth, QueueDelay: uint32((h.Egress - h.Queued) / 1000), DequeueDepth: p.depthAfter, Shown: &n.shown,
+	n.measure(p, h, p.carries, p.asked)
+	if !p.wide {
+		n.measured.EnqueueDepth = p.depth
 	}
-	if p.wide {
-		n.measured.EnqueueDepth = h.QueueBytes
-		if p.asked&insBuffer != 0 {
-			n.shown.Buffer = min(n.buffer(h.Node), 0xfffffe)
-		}
-	}
-	if d.program.Egress(p.pass, &n.measured) {
+	n.fabric.p = p
+	if n.program(d).Egress(p.pass, &n.measured) {
 		h.recorded = p.pass.Grew()
 		p.replace(p.pass)
+	}
+	n.release(p)
+}
+
+// measure sets what the program gets to know of a packet that has left its queue. The bitmap is that of its INT.
+func (n *Network) measure(p *packet, h *Hop, d Dialect, asked uint16) {
+	n.shown = programs.Shown{Utilization: h.Utilization, Counts: n.read(p, d, asked)}
+	if asked&insBuffer != 0 {
+		n.shown.Buffer = min(n.buffer(h.Node), 0xfffffe)
+	}
+	n.measured = programs.Pass{
+		PacketLength: uint32(p.Size), IngressTime: uint64(h.Ingress), EgressTime: uint64(h.Egress), EnqueueTime: uint32(h.Queued / 1000),
+		EnqueueDepth: h.QueueBytes, QueueDelay: uint32((h.Egress - h.Queued) / 1000), DequeueDepth: p.depthAfter, Shown: &n.shown,
 	}
 }
 

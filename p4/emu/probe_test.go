@@ -8,6 +8,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	headers "github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/srint"
+	programs "github.com/hopscope/hopscope/p4/emu/program"
 )
 
 // someProbes are one a pod. Each goes from the first edge switch up to a core switch, down into the next pod, and out
@@ -133,8 +134,8 @@ func TestUsersDatagrams(t *testing.T) {
 		h := &n.hosts[k]
 		d := &n.switches[h.node]
 		for _, b := range [][]byte{probeFrame(t, n), {12: 7, 15: 4, 17: 1, 18: 7, 19: 1, 20: 1, 21: 0}} {
-			p.Buf, p.Size, p.node, p.in = append(p.Buf[:0], b...), len(b), h.node, h.iface
-			if follows := n.follows(p, d, &n.trial); follows != (int32(k) == sender) {
+			p.Buf, p.Size, p.node, p.in, p.kind = append(p.Buf[:0], b...), len(b), h.node, h.iface, sourceRouted
+			if follows := n.follows(p, d, &programs.Packet{}); follows != (int32(k) == sender) {
 				t.Errorf("host %d, which sends probes: %v, followed: %v", k, int32(k) == sender, follows)
 			}
 		}

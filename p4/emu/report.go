@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
+	headers "github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/telemetry"
+	"github.com/hopscope/hopscope/p4/emu/sim"
 )
 
 // Datagram is one UDP datagram to the collector.
@@ -60,16 +62,8 @@ type Subsystem struct {
 	Sequence        uint32 // the next one
 }
 
-// offsetAddr returns the address k after a.
-func offsetAddr(a netip.Addr, k int) netip.Addr {
-	b := a.As4()
-	v := be.Uint32(b[:]) + uint32(k)
-	be.PutUint32(b[:], v)
-	return netip.AddrFrom4(b)
-}
-
 func (x *exporter) init(cfg *Config, node int) {
-	x.addr = netip.AddrPortFrom(offsetAddr(cfg.Exporters, node), sourcePort)
+	x.addr = netip.AddrPortFrom(sim.OffsetAddr(cfg.Exporters, node), sourcePort)
 	x.seq = make([]uint32, cfg.HardwareIDs)
 	x.groups = make([]group, cfg.HardwareIDs)
 	x.truth = Exporter{Addr: x.addr, Node: node, NodeID: cfg.FirstNode + uint32(node), BySubsystem: make([]Subsystem, cfg.HardwareIDs)}
@@ -100,18 +94,20 @@ type subject struct {
 	source  bool // sent by the first one, for a packet that it begins to track
 	digest  bool // the packet's PINT digest
 	looped  uint8
+	made    []byte // by hopscope.p4: the beginning of the report, which is length bytes long
+	length  int
 }
 
 // telemetry is the work of a switch's egress on a sampled packet, after everything else.
 func (n *Network) telemetry(p *packet, d *device, h *Hop, last bool) {
-	stack := p.carries.stacks()
+	stack := p.carries.Stacks()
 	pushed := false
 	if stack && p.carries == d.dialect && !(last && n.cfg.SinkInHeader) {
 		n.push(p, d, h)
 		pushed = true
-	} else if p.owed != (change{}) { // the source is the sink node, and adds no block that could make up for it
-		p.settle(p.owed)
-		p.owed = change{}
+	} else if p.owed != (sim.Change{}) { // the source is the sink node, and adds no block that could make up for it
+		p.Settle(p.owed)
+		p.owed = sim.Change{}
 	}
 	switch {
 	case d.dialect == XD20 || d.dialect == local05, d.dialect == mx21 && p.carries == mx21:
@@ -132,6 +128,55 @@ func (n *Network) telemetry(p *packet, d *device, h *Hop, last bool) {
 
 func (n *Network) congested(occupancy uint32) bool {
 	return n.cfg.QueueReportBytes > 0 && int(occupancy) >= n.cfg.QueueReportBytes
+}
+
+// writeINT lets hopscope.p4 write what was measured into a packet, and report it. Its reports are clones.
+func (n *Network) writeINT(p *packet, d *device, h *Hop, last bool) {
+	s, x, before := n.routers[2], p.pass, p.Size
+	spare := x.Head
+	asked, _ := x.Instructions()
+	n.fabric.p = p
+	n.measure(p, h, d.dialect, asked)
+	x.Head = p.Buf // the program has a copy of the frame
+	if s.Egress(x, &n.measured) {
+		h.recorded = x.Grew()
+		p.Buf, p.Size, x.Head = x.Head, x.Length, n.mirrored
+	}
+	if p.sampled && p.carries == Off {
+		if p.cut = p.L4 + tcpLen; p.Proto == udp {
+			p.cut = p.L4 + udpLen
+		}
+		p.carries, p.shim, p.asked, p.added = d.dialect, p.cut, asked, shimLen
+		head := d.dialect.Header(asked)
+		p.words = uint8(head.HopWords())
+		before += shimLen
+	}
+	if !last {
+		p.added += p.Size - before
+	}
+	for s.Clone(x) {
+		if s.Egress(x, &n.measured) {
+			n.mirrored = x.Head
+			n.report(p, d, &subject{hop: *h, made: x.Head[madeAt:], length: x.Length - madeAt})
+		}
+	}
+	if last {
+		p.carries, p.added = Off, 0
+	}
+	x.Head = spare
+	n.release(p)
+}
+
+const (
+	shimLen = 16                                    // of shim and INT header
+	madeAt  = ethLen + headers.IPv4Len + udpLen + 8 // where a report is behind its group header, which the exporter numbers
+)
+
+// sample is what the source node does beside hopscope.p4, which inserts INT into a packet or not.
+func (n *Network) sample(p *packet, d *device, inserts bool) {
+	if p.sampled = inserts; inserts && n.cfg.SourceReports {
+		n.sourceReport(p, d)
+	}
 }
 
 // sourceReport reports a packet that enters the network, before anything is put into it. The flag I marks that it is not the report
@@ -232,28 +277,28 @@ func (n *Network) header(p *packet, d *device, s *subject, hw int) telemetry.Hea
 }
 
 // inner returns the offset and the length of the embedded packet. It has headers, telemetry, and the configured part of
-// the payload, as far as the packet reaches.
-func (n *Network) inner(p *packet, ethernet bool) (from, length int) {
+// the payload, as far as a packet of that size reaches.
+func (n *Network) inner(p *packet, ethernet bool, size int) (from, length int) {
 	if !ethernet {
 		from = p.L3
 	}
-	end := p.l4 + p.added
+	end := p.L4 + p.added
 	switch {
-	case p.added > 0 && p.cut == p.l4: // NPT 2: the TCP header stands behind the stack
+	case p.added > 0 && p.cut == p.L4: // NPT 2: the TCP header stands behind the stack
 		end += int(p.Buf[end+12] >> 4 * 4)
-	case p.proto == tcp:
-		end += int(p.Buf[p.l4+12] >> 4 * 4)
+	case p.Proto == tcp:
+		end += int(p.Buf[p.L4+12] >> 4 * 4)
 	default:
 		end += udpLen
 	}
-	return from, min(end+n.cfg.InnerBytes, p.Size) - from
+	return from, min(end+n.cfg.InnerBytes, size) - from
 }
 
-// appendInner appends length bytes of p from the given offset. Bytes behind those kept are zeros, be they payload or
+// appendInner appends length bytes of a packet from the given offset. Bytes behind those kept are zeros, be they payload or
 // padding.
-func (p *packet) appendInner(b []byte, from, length int) []byte {
-	have := min(length, len(p.Buf)-from)
-	b = append(b, p.Buf[from:from+have]...)
+func appendInner(b, packet []byte, from, length int) []byte {
+	have := min(length, len(packet)-from)
+	b = append(b, packet[from:from+have]...)
 	return append(b, make([]byte, length-have)...)
 }
 
@@ -264,9 +309,16 @@ func (n *Network) report20(p *packet, d *device, s *subject, hw int) {
 		digest := p.reportedDigest()
 		head.Digest, head.DigestBits = &digest, d.plans.Plan(p.epoch).Bits
 	}
-	from, length := n.inner(p, head.Inner == telemetry.InnerEthernet)
+	from, length := n.inner(p, head.Inner == telemetry.InnerEthernet, max(p.Size, s.length))
 	length = (length + 3) &^ 3
-	words := head.Words(length)
+	words, about := head.Words(length), p.Buf
+	if s.made != nil { // the exporter keeps as much of the packet as reports are to have
+		k := 12 + 4*int(s.made[2])
+		length = min(length, s.length-k-from) &^ 3
+		words, about = k/4-1+length/4, s.made[k:]
+		s.made = s.made[:k]
+		s.made[0], s.made[1] = 1<<4|3+byte(head.Inner-telemetry.InnerEthernet), byte(words)
+	}
 	if g.count > 0 && len(g.buf)+4+4*words > largestDatagram {
 		n.flush(d, hw)
 	}
@@ -274,9 +326,12 @@ func (n *Network) report20(p *packet, d *device, s *subject, hw int) {
 		g.buf = telemetry.AppendGroup(g.buf[:0], 0, 0, 0) // filled in when it is full
 		g.deadline = n.now + int64(n.cfg.ReportHold)
 	}
-	head.Hop = n.metadataOf(head.Metadata, d, &s.hop)
-	b := telemetry.Append20(g.buf, &head, length)
-	g.buf = p.appendInner(b, from, length)
+	b := append(g.buf, s.made...)
+	if s.made == nil {
+		head.Hop = n.metadataOf(head.Metadata, d, &s.hop)
+		b = telemetry.Append20(b, &head, length)
+	}
+	g.buf = appendInner(b, about, from, length)
 	g.count++
 	switch {
 	case g.count >= n.cfg.ReportsPerDatagram || words >= telemetry.ToEnd:
@@ -330,8 +385,8 @@ func (n *Network) report10(p *packet, d *device, s *subject, hw int) {
 		head.Metadata &^= telemetry.MDQueue
 	}
 	head.Seq, head.Hop = n.number(d, hw), n.metadataOf(0, d, &s.hop)
-	from, length := n.inner(p, head.Inner == telemetry.InnerEthernet)
-	g.buf = p.appendInner(telemetry.Append10(g.buf[:0], &head), from, length)
+	from, length := n.inner(p, head.Inner == telemetry.InnerEthernet, p.Size)
+	g.buf = appendInner(telemetry.Append10(g.buf[:0], &head), p.Buf, from, length)
 	n.deliverReport(d, hw, g.buf, 1)
 }
 
@@ -339,8 +394,8 @@ func (n *Network) report10(p *packet, d *device, s *subject, hw int) {
 func (n *Network) report05(p *packet, d *device, s *subject, hw int) {
 	g, head := &d.groups[hw], n.header(p, d, s, hw)
 	head.Seq, head.Hop = n.number(d, hw), n.metadataOf(0, d, &s.hop)
-	from, length := n.inner(p, true)
-	g.buf = p.appendInner(telemetry.Append05(g.buf[:0], &head), from, length)
+	from, length := n.inner(p, true, p.Size)
+	g.buf = appendInner(telemetry.Append05(g.buf[:0], &head), p.Buf, from, length)
 	n.deliverReport(d, hw, g.buf, 1)
 }
 
@@ -373,11 +428,11 @@ func (n *Network) deliverReport(d *device, hw int, b []byte, inside int) {
 		d.truth.Duplicated++
 		n.emit(out)
 	}
-	n.release(d)
+	n.letGo(d)
 }
 
-// release hands over a datagram that was held back.
-func (n *Network) release(d *device) {
+// letGo hands over a datagram that was held back.
+func (n *Network) letGo(d *device) {
 	if len(d.held) > 0 {
 		n.emit(Datagram{At: time.Duration(n.now), From: d.addr, Port: n.cfg.ReportPort, Payload: d.held})
 		d.held = d.held[:0]

@@ -94,7 +94,7 @@ func (n *Network) fits(e *p4.Entry, node int) error {
 	switch e.Table {
 	case watchTable, watch6Table:
 		d := n.switches[node].dialect
-		if len(e.Params) != 2 || !d.embeds() {
+		if len(e.Params) != 2 || !d.Embeds() {
 			return nil
 		}
 		c := n.cfg
@@ -102,7 +102,7 @@ func (n *Network) fits(e *p4.Entry, node int) error {
 		switch w := c.hopWords(d); {
 		case d != FANT && c.Instructions&insReserved != 0, d == md10 && c.Instructions&insBuffer != 0:
 			return bad("instructions %#04x: the switch does not know all of them", c.Instructions)
-		case d.stacks() && (w == 0 || w > 31 || c.MaxHops == 0 || 3+w*c.MaxHops > 255):
+		case d.Stacks() && (w == 0 || w > 31 || c.MaxHops == 0 || 3+w*c.MaxHops > 255):
 			return bad("instructions %#04x for %d hops: %d words each", c.Instructions, c.MaxHops, w)
 		}
 	case PolicyTable:
@@ -163,8 +163,8 @@ func (n *Network) watched(p *packet, d *device) (instructions uint16, most uint8
 		name, addresses, size = watch6Table, p.L3+8, 16
 	}
 	a := p.Buf[addresses:]
-	e := d.tables.Find(name, p4.Bytes(a[:size]), p4.Bytes(a[size:2*size]), p4.Uint(uint64(p.proto)),
-		p4.Bytes(p.Buf[p.l4:p.l4+2]), p4.Bytes(p.Buf[p.l4+2:p.l4+4]))
+	e := d.tables.Find(name, p4.Bytes(a[:size]), p4.Bytes(a[size:2*size]), p4.Uint(uint64(p.Proto)),
+		p4.Bytes(p.Buf[p.L4:p.L4+2]), p4.Bytes(p.Buf[p.L4+2:p.L4+4]))
 	if e == nil || e.Action != "watch" {
 		return 0, 0
 	}

@@ -26,7 +26,7 @@ func program(t *testing.T, d Dialect, m marker, instructions uint16, maxHops int
 
 // whole makes a packet of a frame with an IPv4 header of 20 bytes.
 func whole(frame []byte) *packet {
-	p := &packet{Frame: sim.Frame{Buf: bytes.Clone(frame), Size: len(frame), L3: ethLen}, l4: ethLen + 20, proto: frame[ethLen+9], sampled: true, carries: Off}
+	p := &packet{Frame: sim.Frame{Buf: bytes.Clone(frame), Size: len(frame), L3: ethLen, L4: ethLen + 20, Proto: frame[ethLen+9]}, sampled: true, carries: Off}
 	return p
 }
 
@@ -85,9 +85,9 @@ func TestChecksumComplement(t *testing.T) {
 	p := whole(sent)
 	n.source(p, &n.switches[0])
 	n.push(p, &device{id: 1}, &Hop{})
-	wantBytes(t, "after the source", p.Buf[p.l4:], vector(t, "int21-cc-1"))
+	wantBytes(t, "after the source", p.Buf[p.L4:], vector(t, "int21-cc-1"))
 	n.push(p, &device{id: 2}, &Hop{})
-	wantBytes(t, "after the second node", p.Buf[p.l4:], vector(t, "int21-cc-2"))
+	wantBytes(t, "after the second node", p.Buf[p.L4:], vector(t, "int21-cc-2"))
 	checkPacket(t, p.Buf[ethLen:], p.Size-ethLen)
 	p.strip()
 	wantBytes(t, "after the sink", p.Buf, sent)
@@ -174,7 +174,7 @@ func TestReportHeaders(t *testing.T) {
 	// The first report of the group; its flags have no Q.
 	n.cfg.QueueReportBytes, n.cfg.Instructions = 0, insLevel1|insQueue|insIngress
 	want := vector(t, "tr20-group")
-	p = &packet{Frame: sim.Frame{Buf: append(make([]byte, ethLen), want[36:64]...), Size: 62, L3: ethLen}, l4: ethLen + 20, proto: udp, carries: Off}
+	p = &packet{Frame: sim.Frame{Buf: append(make([]byte, ethLen), want[36:64]...), Size: 62, L3: ethLen, L4: ethLen + 20, Proto: udp}, carries: Off}
 	d.id, d.clock, d.seq[5], n.cfg.InnerBytes = 0xc3, 1700000000000001000, 300, 0
 	n.report20(p, d, &subject{hop: Hop{ingressPort: 11, EgressPort: 12, QueueBytes: 0x01000060}, local: true}, 5)
 	wantBytes(t, "2.0", got, want[:64])

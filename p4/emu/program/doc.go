@@ -1,7 +1,7 @@
 // Package program is the P4 programs of this repository in Go, one switch at a time. A frame, the tables, and what a
 // switch measures go in. The frames that leave come out, bit for bit as BMv2's simple_switch makes them. Recordings of
-// a real switch can be replayed through it. The emulated network executes it for probes, and for the routes of other
-// packets; it is compared with it for INT.
+// a real switch can be replayed through it. The emulated network executes it for probes, and for routes and INT of other
+// packets.
 //
 // It follows p4/*.p4 control by control, and simple_switch where the programs depend on it. A parser that fails keeps
 // the headers that it has read. A clone of an ingress is the frame that came, parsed again. A clone of an egress is the

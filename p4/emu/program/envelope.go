@@ -5,8 +5,8 @@ import (
 	"github.com/hopscope/hopscope/p4"
 )
 
-// reportLargest is how much of a packet a report holds at most.
-const reportLargest = 900
+// ReportLargest is how much of a packet a report holds at most.
+const ReportLargest = 900
 
 var collectorTable = p4.Table{
 	Name: "egress.envelope.collector", Key: []p4.Field{field("to", 8, p4.Exact)}, Size: 256,
@@ -43,7 +43,7 @@ func (s *Switch) envelope(p *Packet, r *report) (limit int, ok bool) {
 	if most := uint16(to.Arg(6)); inner > most {
 		inner = most & 0xfffc
 	}
-	inner = min(inner, reportLargest)
+	inner = min(inner, ReportLargest)
 	behind := 20 + uint16(words)<<2 + inner
 	index := uint32(r.receiver)<<6 | uint32(r.hardware)
 	number := s.sequence[index]

@@ -33,7 +33,7 @@ const cpuPort = 510
 
 func newHopscope(without []Part) *hopscope {
 	c := &hopscope{
-		intmd: intmd{reported: map[uint16]uint64{}, into: true}, pint: *newPINT(), withoutINT: slices.Contains(without, INT),
+		intmd: intmd{reported: map[int32]uint64{}, into: true}, pint: *newPINT(), withoutINT: slices.Contains(without, INT),
 		readsINT: slices.Contains(without, Blocks), untrusted: map[uint16]uint64{}, dropped: map[uint16]uint64{},
 	}
 	c.pint.carry = "pint_carry"
@@ -145,11 +145,11 @@ func (c *hopscope) decide(s *Switch, p *Packet, head []byte) bool {
 	p.payload = p.rest
 	m := &p.meta
 	m.ingress = p.in
-	at := c.ingressPort.At(uint64(p.in))
+	at := c.ingressPort.At(s.entry(p.in))
 	m.hardware = uint8(at.Arg(0))
 	discarded := false
 	if p.form != 0 {
-		action := c.probes.Find(c.probeKey(p)).Action
+		action := c.probes.Find(c.probeKey(s, p)).Action
 		discarded = action == "discard"
 		p.followed = action == "follow" && p.form != formDigest
 		p.plain = action != "follow" && p.form != formPath
@@ -222,9 +222,9 @@ func (c *hopscope) generate(p *Packet) {
 }
 
 // probeKey is the key of the table of probes.
-func (c *hopscope) probeKey(p *Packet) []byte {
+func (c *hopscope) probeKey(s *Switch, p *Packet) []byte {
 	k := p.put(2 + 1 + 6 + 16)
-	put(k, 0, p.in)
+	put(k, 0, uint16(s.entry(p.in)))
 	k[2] = p.form
 	if p.eth != nil {
 		copy(k[3:9], p.eth)
@@ -263,7 +263,7 @@ func (c *hopscope) routed(s *Switch, p *Packet, at *p4.Row) {
 	}
 	if edge && (p.udp != nil || p.tcp != nil) {
 		if p.shim == nil && !c.withoutINT {
-			c.mark(p)
+			c.mark(s, p)
 		}
 		if p.pint == nil {
 			m.carries = c.pint.source(p)
@@ -277,7 +277,7 @@ func (c *hopscope) routed(s *Switch, p *Packet, at *p4.Row) {
 // choose sets the port of a packet and its new addresses, or returns why it has none. A route may have several next hops:
 // the flow and the switch's salt choose one.
 func (c *hopscope) choose(s *Switch, p *Packet) (reason uint8) {
-	if s.routes != nil {
+	if s.place != nil {
 		return c.compute(s, p)
 	}
 	table, dst, reason := s.hop(p)
@@ -319,7 +319,7 @@ func (c *hopscope) egress(s *Switch, p *Packet, pass *Pass) bool {
 	}
 	m := &p.meta
 	m.arrived, m.egress, m.depth, m.left, m.size = pass.IngressTime, p.Port, pass.EnqueueDepth, pass.EgressTime, uint16(pass.PacketLength)
-	to := c.egressPort.At(uint64(p.Port))
+	e, to := c.leave(s, p)
 	room, sink := uint16(to.Arg(0)), to.Action == "to_host"
 	probe := p.followed || !p.plain && p.isProbe()
 	load := c.pint.load(p.Port, s.nanoseconds(pass.EgressTime), pass.PacketLength, pass.EnqueueDepth, probe)
@@ -327,7 +327,6 @@ func (c *hopscope) egress(s *Switch, p *Packet, pass *Pass) bool {
 		p.packetIn = p.put(2)
 		put(p.packetIn, 0, p.in<<7)
 	}
-	e := leaving{intmd: &c.intmd, s: s, p: p, m: m, room: room}
 	if !c.withoutINT && !p.discards(sink && !p.followed) {
 		e.counts = c.interfaces.leave(p)
 	}
@@ -336,21 +335,19 @@ func (c *hopscope) egress(s *Switch, p *Packet, pass *Pass) bool {
 		return true
 	}
 	if sink {
-		e.session, m.collector = uint32(to.Arg(1)), uint8(to.Arg(2))
+		m.collector = uint8(to.Arg(2))
 	}
 	if p.followed {
 		sink = false // what a probe has gathered is its receiver's
-		p.writeLabel(s, uint32(s.device.Find(nil).Arg(0)), room, pass)
+		node, _ := s.self()
+		p.writeLabel(s, node, room, pass)
 	}
 	session, collector, gap := uint32(0), uint8(0), uint64(0)
 	if p.pint != nil {
 		m.size -= pintLength
-		if !sink { // else it is removed
-			e.room -= pintLength
-		}
 	}
 	if sink {
-		e.sink, session, collector = true, e.session, m.collector
+		session, collector = e.session, m.collector
 	} else if r := c.loops.At(uint64(p.Port)); r.Action == "report_loops" {
 		session, collector, gap = uint32(r.Arg(0)), uint8(r.Arg(1)), r.Arg(2)
 	}
@@ -374,6 +371,29 @@ func (c *hopscope) egress(s *Switch, p *Packet, pass *Pass) bool {
 	return !e.drop
 }
 
+// leave begins a packet's way through the egress, with the entry of its port.
+func (c *hopscope) leave(s *Switch, p *Packet) (e leaving, to *p4.Row) {
+	to = c.egressPort.At(s.entry(p.Port))
+	e = leaving{intmd: &c.intmd, s: s, p: p, m: &p.meta, room: uint16(to.Arg(0))}
+	if to.Action == "to_host" {
+		e.session = uint32(to.Arg(1))
+		e.sink = !p.followed
+	}
+	if p.pint != nil && !e.sink { // else it is removed
+		e.room -= pintLength
+	}
+	return e, to
+}
+
+// grows is the number of bytes by which the egress will change a packet, but for labels and digests that it adds.
+func (c *hopscope) grows(s *Switch, p *Packet) int {
+	if p.plain || c.withoutINT || c.readsINT || p.v4 == nil && p.v6 == nil {
+		return 0
+	}
+	e, _ := c.leave(s, p)
+	return e.plan()
+}
+
 // clone makes a report of a clone. That of INT follows the one of a digest, as a clone of its clone.
 func (c *hopscope) clone(s *Switch, p *Packet, pass *Pass) (leaves bool) {
 	m := &p.meta
@@ -382,7 +402,7 @@ func (c *hopscope) clone(s *Switch, p *Packet, pass *Pass) (leaves bool) {
 		if p.Instance == ingressClone {
 			m.arrived = pass.IngressTime
 		}
-		if leaves = c.intmd.clone(s, p); leaves {
+		if leaves = c.intmd.clone(s, p, pass.Shown); leaves {
 			c.interfaces.leaveReport(p)
 		}
 		return leaves

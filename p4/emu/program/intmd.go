@@ -4,7 +4,7 @@ import "github.com/hopscope/hopscope/p4"
 
 // intmd is p4/intmd.p4: INT-MD 2.1, source, transit and sink node. It keeps when the queue of a port was reported last.
 type intmd struct {
-	reported map[uint16]uint64
+	reported map[int32]uint64
 	into     bool        // it is p4/into.p4
 	rft      *deliveries // of p4/rft.p4; nil in others
 
@@ -201,11 +201,12 @@ func (p *Packet) lot() uint32 {
 	return crcOf(id, p.l4())
 }
 
-// instructions are the settings of the source.
-type instructions struct {
-	bitmap, domain uint16
-	hops           uint8
-	byPort         bool
+// Track is the action track of the source: what INT it puts into packets whose hash is not above Below.
+type Track struct {
+	Below          uint32
+	Bitmap, Domain uint16
+	Hops           uint8
+	ByPort         bool
 }
 
 func (c *intmd) ingress(s *Switch, p *Packet, head []byte) bool {
@@ -255,7 +256,7 @@ func (c *intmd) decide(s *Switch, p *Packet) bool {
 		return false
 	}
 	if edge && p.shim == nil && (p.udp != nil || p.tcp != nil) {
-		c.mark(p)
+		c.mark(s, p)
 	}
 	if c.rft != nil && !edge && p.v4 != nil && p.udp != nil && p.shim == nil && c.rft.deliver(s, p) {
 		return true
@@ -265,9 +266,14 @@ func (c *intmd) decide(s *Switch, p *Packet) bool {
 }
 
 // mark is the source's choice of packets that INT goes into.
-func (c *intmd) mark(p *Packet) {
-	if r := c.watch.Find(p.key()); r.Action == "track" && p.lot() <= uint32(r.Arg(0)) {
-		p.meta.inserts = true
-		p.meta.source = instructions{uint16(r.Arg(1)), uint16(r.Arg(2)), uint8(r.Arg(3)), r.Arg(4) == 1}
+func (c *intmd) mark(s *Switch, p *Packet) {
+	r := c.watch.Find(p.key())
+	t := Track{uint32(r.Arg(0)), uint16(r.Arg(1)), uint16(r.Arg(2)), uint8(r.Arg(3)), r.Arg(4) == 1}
+	tracked := r.Action == "track"
+	if s.place != nil {
+		t, tracked = s.place.Track()
+	}
+	if tracked && p.lot() <= t.Below {
+		p.meta.inserts, p.meta.source = true, t
 	}
 }

@@ -2,6 +2,7 @@ package program
 
 import (
 	"github.com/hopscope/hopscope/decode"
+	headers "github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/p4"
 )
 
@@ -21,13 +22,24 @@ type leaving struct {
 	removed, added uint64 // sums of words that leave the packet, and of those that come
 	grown          uint16
 	hadINT         bool
-	mine           bool              // the interface is assigned to the flow
+	mine           bool // the interface is assigned to the flow
+	inserts        bool
+	source         Track
+	words          uint8             // of the node's block
+	pushes         bool              // the block
+	refuses        byte              // flag in place of it, 0 for none
 	complement     bool              // the block has one
 	counts         *decode.HopCounts // of the port; nil for none
 }
 
 // words16 is the sum of the 16-bit words of b.
 func words16(b []byte) (s uint64) {
+	const lanes = 0xffff_0000_ffff
+	for ; len(b) >= 8; b = b[8:] {
+		x := be.Uint64(b)
+		x = x&lanes + x>>16&lanes
+		s += x&0xffffffff + x>>32
+	}
 	for ; len(b) >= 2; b = b[2:] {
 		s += uint64(be.Uint16(b))
 	}
@@ -36,8 +48,8 @@ func words16(b []byte) (s uint64) {
 
 // hopOf is the node's report about the packet.
 func (s *Switch) hopOf(m *metadata) hop {
-	d := s.device.Find(nil)
-	return s.newHop(uint32(d.Arg(0)), d.Arg(1), m.ingress, m.egress, m.arrived, m.left, m.depth)
+	node, clock := s.self()
+	return s.newHop(node, clock, m.ingress, m.egress, m.arrived, m.left, m.depth)
 }
 
 func (c *intmd) egress(s *Switch, p *Packet, pass *Pass) bool {
@@ -45,7 +57,7 @@ func (c *intmd) egress(s *Switch, p *Packet, pass *Pass) bool {
 		if p.Instance == ingressClone {
 			p.meta.arrived = pass.IngressTime
 		}
-		return c.clone(s, p)
+		return c.clone(s, p, nil)
 	}
 	p.meta.arrived = pass.IngressTime
 	e := leaving{intmd: c, s: s, p: p, m: &p.meta}
@@ -63,27 +75,20 @@ func (e *leaving) run(pass *Pass) {
 	p, m := e.p, e.m
 	m.egress, m.depth, m.left = p.Port, pass.EnqueueDepth, pass.EgressTime
 	e.probe = p.followed || p.isProbe() // as it came
-	ipLen := p.ipLen()
-	if e.hadINT = p.hasINT(); e.hadINT {
+	if e.plan(); e.hadINT {
 		e.removed = p.sumINT()
 	}
-	if e.into && !m.inserts {
-		r := e.assignment()
-		if e.mine = r != nil; e.mine && !e.hadINT {
-			m.inserts, m.source = true, instructions{bitmap: uint16(r.Arg(0)), domain: p4.AssignedDomain, hops: 255}
-		}
-		if e.mine && r.Action == p4.ExtractAction {
-			e.sink, e.session, m.collector = true, uint32(r.Arg(1)), uint8(r.Arg(2))
-		}
+	if e.inserts {
+		e.insert(&e.source)
 	}
-	if m.inserts && ipLen+16 <= e.room {
-		e.insert(&m.source)
-	}
-	if p.hasINT() && (!e.sink || !e.hadINT) {
-		e.push(ipLen, pass.Shown)
+	switch {
+	case e.pushes:
+		e.push(pass.Shown)
+	case e.refuses != 0:
+		p.head[0] |= e.refuses
 	}
 	m.size += e.grown
-	q := e.queues.At(uint64(p.Port))
+	q := e.queues.At(e.s.entry(p.Port))
 	m.congested = q.Action == "watch_queue" && uint64(m.depth) >= q.Arg(0)
 	switch {
 	case p.hasINT() && e.sink:
@@ -108,6 +113,52 @@ func (e *leaving) run(pass *Pass) {
 	p.settle(e.removed, e.added, e.grown, e.complement)
 }
 
+// plan decides what the switch does about INT, and returns the number of bytes by which the packet grows.
+func (e *leaving) plan() (grown int) {
+	p, m := e.p, e.m
+	e.hadINT, e.inserts, e.source = p.hasINT(), m.inserts, m.source
+	if e.into && !m.inserts && !e.assigned.Empty() {
+		r := e.assignment()
+		if e.mine = r != nil; e.mine && !e.hadINT {
+			e.inserts, e.source = true, Track{Bitmap: uint16(r.Arg(0)), Domain: p4.AssignedDomain, Hops: 255}
+		}
+		if e.mine && r.Action == p4.ExtractAction {
+			e.sink, e.session, m.collector = true, uint32(r.Arg(1)), uint8(r.Arg(2))
+		}
+	}
+	length := p.ipLen()
+	e.inserts = e.inserts && length+16 <= e.room
+	bitmap, domain, hops, inside, declared := e.source.Bitmap, e.source.Domain, e.source.Hops, 3, uint8(0)
+	switch {
+	case e.inserts:
+		length, grown = length+16, 16
+	case e.hadINT:
+		bitmap, domain, hops, inside, declared = get(p.head, 4), get(p.head, 6), p.head[3], int(p.shim[1]), p.head.words()
+	default:
+		return 0
+	}
+	layout := headers.INT2
+	if domain == fantID {
+		layout = headers.INT2FANT
+	}
+	if e.words = uint8(headers.Words(layout, bitmap) & 31); e.inserts {
+		declared = e.words
+	}
+	switch bytes := uint16(e.words) << 2; {
+	case e.sink: // the report's header has it
+		grown -= 4 + inside<<2
+	case e.words == 0 || e.words != declared || domain != 0 && domain != fantID && !(e.mine && domain == p4.AssignedDomain): // no sink node could divide the stack
+	case hops == 0:
+		e.refuses = exceeded
+	case length+bytes > e.room || inside+int(e.words) > 255:
+		e.refuses = tooLong
+	default:
+		e.pushes = true
+		grown += int(bytes)
+	}
+	return grown
+}
+
 // assignment returns the row of p4/into.p4's table assigned for a packet at its port, nil for none. A packet with INT of
 // another kind has none, nor one whose INT was not read whole.
 func (e *leaving) assignment() *p4.Row {
@@ -129,25 +180,29 @@ func (c *intmd) orchestrated(p *Packet) bool {
 }
 
 // due reports whether the queue of a port is due for a report.
-func (c *intmd) due(port uint16, now, gap uint64) bool {
-	last := c.reported[port]
+func (e *leaving) due(port uint16, now, gap uint64) bool {
+	c, at := e.intmd, int32(port)
+	if e.s.place != nil {
+		at = e.s.place.Register(port)
+	}
+	last := c.reported[at]
 	due := last == 0 || (now-last)&(1<<48-1) >= gap
 	if due {
-		c.reported[port] = now
+		c.reported[at] = now
 	}
 	return due
 }
 
 // insert is the source: shim and header by its instructions.
-func (e *leaving) insert(track *instructions) {
+func (e *leaving) insert(track *Track) {
 	p := e.p
 	p.shim = append(p.put(4)[:0], intMD<<4, 3, 0, 0)
-	p.head = append(p.put(12)[:0], intVer<<4, 0, 0, track.hops, 0, 0, 0, 0, 0, 0, 0, 0)
-	put(p.head, 4, track.bitmap)
-	put(p.head, 6, track.domain)
+	p.head = append(p.put(12)[:0], intVer<<4, 0, e.words, track.Hops, 0, 0, 0, 0, 0, 0, 0, 0)
+	put(p.head, 4, track.Bitmap)
+	put(p.head, 6, track.Domain)
 	p.stack = p.put(0)
 	e.grown = 16
-	if track.byPort && p.udp != nil {
+	if track.ByPort && p.udp != nil {
 		p.shim[0] |= 1 << 2
 		put(p.shim, 2, get(p.udp, 2))
 		e.removed, e.added = uint64(get(p.udp, 2)), markPort
@@ -163,31 +218,15 @@ func (e *leaving) insert(track *instructions) {
 	p.setDSCP(markDSCP)
 }
 
-// push adds the node's block, or records why not.
-func (e *leaving) push(ipLen uint16, shown *Shown) {
+// push adds the node's block.
+func (e *leaving) push(shown *Shown) {
 	p, h := e.p, e.s.hopOf(e.m)
 	h.shown, h.counts = shown, e.counts
-	domain := get(p.head, 6)
-	block, complement := h.block(p.put(longestBlock)[:0], get(p.head, 4), true, domain == fantID)
-	words := uint8(len(block) / 4 & 31)
-	if !e.hadINT {
-		p.head[2] = p.head[2]&0xe0 | words
-	}
-	bytes := uint16(words) << 2
-	switch {
-	case e.sink: // the report's header has it
-	case words == 0 || words != p.head.words() || domain != 0 && domain != fantID && !(e.mine && e.orchestrated(p)): // no sink node could divide the stack
-	case p.head[3] == 0:
-		p.head[0] |= exceeded
-	case ipLen+e.grown+bytes > e.room || int(p.shim[1])+int(words) > 255:
-		p.head[0] |= tooLong
-	default:
-		p.head[3]--
-		p.shim[1] += words
-		e.grown += bytes
-		e.added += words16(block)
-		p.block, e.complement = block, complement
-	}
+	p.block, e.complement = h.block(p.put(longestBlock)[:0], get(p.head, 4), true, get(p.head, 6) == fantID)
+	p.head[3]--
+	p.shim[1] += e.words
+	e.grown += uint16(len(p.block))
+	e.added += words16(p.block)
 }
 
 // removeINT is the sink node: INT out, and what the source changed as it was.
@@ -246,9 +285,10 @@ func (p *Packet) settle(gone, come uint64, grown uint16, complement bool) {
 }
 
 // clone makes a report of a clone. INT stands in it again as it came to the sink node.
-func (c *intmd) clone(s *Switch, p *Packet) bool {
+func (c *intmd) clone(s *Switch, p *Packet, shown *Shown) bool {
 	m := &p.meta
 	h := s.hopOf(m)
+	h.shown = shown
 	var gone, come uint64
 	var grown uint16
 	if p.keptShim != nil {

@@ -78,7 +78,7 @@ type metadata struct {
 	ingress, egress uint16
 	depth           uint32
 	arrived, left   uint64
-	source          instructions
+	source          Track
 	own             bool // the packet is a report of this switch, which came back
 
 	// PINT
@@ -98,11 +98,36 @@ type metadata struct {
 // Grew reports whether the switch has put a block of INT or a label into a packet.
 func (p *Packet) Grew() bool { return p.block != nil || p.label != nil || p.pathLabel != nil }
 
+// Instructions returns the bitmap of the INT that a packet has, or gets when it leaves. The result ok is false for a packet
+// without INT, which the egress writes nothing measured into.
+func (p *Packet) Instructions() (bitmap uint16, ok bool) {
+	switch {
+	case p.hasINT():
+		return get(p.head, 4), true
+	case p.meta.inserts:
+		return p.meta.source.Bitmap, true
+	}
+	return 0, false
+}
+
 // Reason is the drop reason of a packet that did not get through the ingress; 0 for none.
 func (p *Packet) Reason() uint8 { return p.meta.reason }
 
+// NewPacket returns a Packet with room for a frame of the usual length behind it, so that a prefetch finds both.
+func NewPacket() *Packet {
+	x := &struct {
+		Packet
+		room [madeRoom + frameRoom]byte
+	}{}
+	x.made, x.frame = x.room[:0:madeRoom], x.room[madeRoom:madeRoom]
+	return &x.Packet
+}
+
+// frameRoom is enough for the heads of most frames.
+const frameRoom = 512
+
 // madeRoom is enough for all headers that a switch puts into a packet.
-const madeRoom = 512
+const madeRoom = 256
 
 // begin takes a frame that comes by a port.
 func (p *Packet) begin(port uint16, head []byte, length int) {
@@ -149,6 +174,13 @@ func (p *Packet) put(n int) []byte {
 	b := p.made[at : at+n : at+n]
 	clear(b)
 	return b
+}
+
+// size is the length of the frame as its headers are now.
+func (p *Packet) size() int {
+	n := len(p.packetIn) + len(p.eth) + len(p.vlan) + len(p.pint) + len(p.route) + len(p.entry) + len(p.entries) + len(p.type2) + len(p.labels) + len(p.label)
+	n += len(p.v4) + len(p.options) + len(p.v6) + len(p.routing) + len(p.udp) + len(p.tcp) + len(p.shim) + len(p.head) + len(p.block) + len(p.stack)
+	return n + len(p.path) + len(p.pathLabel) + len(p.empty) + len(p.payload) + p.length - len(p.frame)
 }
 
 // deparse writes the frame behind the front of a report, or behind nothing. It is cut at limit, if that is above 0.

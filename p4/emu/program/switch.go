@@ -66,7 +66,7 @@ type Switch struct {
 	sequence map[uint32]uint32 // of reports, by collector and hardware id
 
 	device, collector, forwarding4, forwarding6 *p4.Rows // which programs share
-	routes                                      Routes   // in place of entries; nil for none
+	place                                       Place    // in place of entries; nil for none
 
 	// Now is the time of the frame that comes, us, by which rft holds paths to their rates.
 	Now uint64
@@ -103,11 +103,11 @@ func New(program string, without ...Part) (*Switch, error) {
 	case "srint":
 		s.program = &srint{}
 	case "intmd":
-		s.program = &intmd{reported: map[uint16]uint64{}}
+		s.program = &intmd{reported: map[int32]uint64{}}
 	case "into":
-		s.program = &intmd{reported: map[uint16]uint64{}, into: true}
+		s.program = &intmd{reported: map[int32]uint64{}, into: true}
 	case "rft":
-		s.program = &intmd{reported: map[uint16]uint64{}, into: true, rft: newDeliveries()}
+		s.program = &intmd{reported: map[int32]uint64{}, into: true, rft: newDeliveries()}
 	case "pint":
 		s.program = newPINT()
 	case "hopscope":
@@ -154,6 +154,16 @@ func (s *Switch) Mirror(session uint32, port uint16) { s.mirrors[session] = port
 func (s *Switch) Ingress(p *Packet, port uint16, head []byte, length int) bool {
 	p.begin(port, head, length)
 	return s.program.ingress(s, p, head)
+}
+
+// Leaves is the length that a packet in the queue of hopscope.p4 will leave with, but for labels and digests that its
+// egress adds. Nothing that is measured changes it.
+func (s *Switch) Leaves(p *Packet) int {
+	c, ok := s.program.(*hopscope)
+	if !ok {
+		return p.size()
+	}
+	return p.size() + c.grows(s, p)
 }
 
 // Egress is the rest of the program, with what was measured of p in its queue. It reports whether a frame leaves, which
