@@ -5,9 +5,9 @@ var into = Paper{
 	Title: "J. A. Marques and others, An optimization-based approach for efficient network monitoring using in-band network telemetry, Journal of Internet Services and Applications 10:12, 2019. CH and BH are its heuristics, FA its full assignment.",
 	Of:    map[string]int{"Figure": 15, "Table": 1, "Algorithm": 2, "Theorem": 2, "Lemma": 4},
 	Items: []PaperItem{
-		{Place: "Figure 1", What: "an example, full assignment", State: Drawing, Why: "the ways of its four flows are in the picture alone"},
-		{Place: "Figure 2", What: "the example, concentrated: three flows of four", State: Drawing, Why: "the ways of its four flows are in the picture alone"},
-		{Place: "Figure 4", What: "the example, balanced: 16 items at most", State: Drawing, Why: "the ways of its four flows are in the picture alone"},
+		{Place: "Figure 1", What: "an example: four flows, five devices, fourteen interfaces", Test: "planner/orchestrate/solve TestPaperExample", Note: "The way of its second flow follows from those of the others, and from figure 4"},
+		{Place: "Figure 2", What: "the example, concentrated: three flows of four, the fewest", Test: "planner/orchestrate/solve TestPaperExample"},
+		{Place: "Figure 4", What: "the example, balanced: 16 items at most, the least", Test: "planner/orchestrate/solve TestPaperExample"},
 		{Place: "Table 1", What: "symbols", State: Drawing, Why: "a list"},
 		{Place: "Section 3", What: "the models, equations 1 to 11", Test: "bench/papers TestOrchestrate", Note: "Rows are summed over the flows that pass the interface"},
 		{Place: "Section 3", What: "plans carried out by emulated switches, 260 networks", Values: []PaperValue{

@@ -1,8 +1,10 @@
 package solve
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hopscope/hopscope/internal/testkit"
@@ -153,6 +155,53 @@ func TestBalanceOwn(t *testing.T) {
 		}
 		if plan.Stats.LoadMax != want || !plan.Stats.Optimal {
 			t.Errorf("seed %d, problem %d: largest load %d, proven %t, want %d", seed, n, plan.Stats.LoadMax, plan.Stats.Optimal, want)
+		}
+	}
+}
+
+// INTO, figures 1, 2 and 4: five devices with fourteen interfaces, A to N, and four flows. Sections 2 and 3 name the interfaces of
+// f1, f3 and f4, and four of f2, whose ends are those of f1 and f3: the others that it passes follow from that.
+func TestPaperExample(t *testing.T) {
+	flows := []string{"ABEHLN", "ABEFDC", "CDFGIJ", "JKMN"}
+	p := orchestrate.Problem{}
+	for c := 'A'; c <= 'N'; c++ {
+		p.Interfaces = append(p.Interfaces, orchestrate.Interface{ID: string(c), Demand: 4})
+	}
+	for i, way := range flows {
+		f := orchestrate.Flow{ID: fmt.Sprintf("f%d", i+1), Capacity: 24}
+		for _, c := range way {
+			f.Interfaces = append(f.Interfaces, c-'A')
+		}
+		p.Flows = append(p.Flows, f)
+	}
+	for _, tt := range []struct {
+		objective string
+		printed   [4]string // by flow
+		want      float64
+	}{{orchestrate.Concentrate, [4]string{"ABEHLN", "", "JIGFCD", "KM"}, 3}, {orchestrate.Balance, [4]string{"EHL", "ABDF", "CGIJ", "KMN"}, 16}} {
+		carried, used, most := "", 0., 0.
+		for i, list := range tt.printed {
+			for _, c := range list {
+				if !strings.ContainsRune(flows[i], c) {
+					t.Errorf("%s: f%d does not pass %c", tt.objective, i+1, c)
+				}
+			}
+			carried, most = carried+list, max(most, float64(4*len(list)))
+			used += float64(min(len(list), 1))
+		}
+		got := map[string]float64{orchestrate.Concentrate: used, orchestrate.Balance: most}[tt.objective]
+		if len(carried) != len(p.Interfaces) || got != tt.want {
+			t.Errorf("%s: the printed assignment has %d interfaces and %v, want %v", tt.objective, len(carried), got, tt.want)
+		}
+		p.Objective = tt.objective
+		for _, m := range []Method{Heuristic, Search} {
+			plan, err := Plan(&p, Options{Method: m})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := orchestrate.Check(&p, plan); err != nil || plan.Stats.Objective != tt.want || plan.Stats.LowerBound != tt.want {
+				t.Errorf("%s, %s: %v, no plan below %v, want %v: %v", tt.objective, m, plan.Stats.Objective, plan.Stats.LowerBound, tt.want, err)
+			}
 		}
 	}
 }
