@@ -21,32 +21,60 @@ import (
 	"github.com/hopscope/hopscope/internal/testkit"
 )
 
-// The same datagrams, received by a socket, read from the loopback interface and from a capture, are the same reports, hops and
-// flows to the bit.
+// The same datagrams, received by a socket, read from an interface in both ways and from a capture, are the same reports, hops and
+// flows to the bit: over the loopback interface from a socket of this machine, and over a pair of virtual ones as frames.
 func TestInterfaces(t *testing.T) {
 	if !testkit.Isolated(t) {
 		return
 	}
 	payloads := plain.Payloads(t, "../../decode/testdata/fabric-report05.pcap")
-	from, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}) // not connected: the answer that nothing listens is no error
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer from.Close()
+	t.Run("loopback", func(t *testing.T) {
+		from, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}) // not connected: the answer that nothing listens is no error
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer from.Close()
+		sameByAllWays(t, payloads, afpacket.Loopback, netip.MustParseAddrPort(from.LocalAddr().String()), netip.MustParseAddr("127.0.0.1"), func(b []byte, to netip.AddrPort) {
+			if _, err := from.WriteToUDPAddrPort(b, to); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+	t.Run("veth", func(t *testing.T) {
+		testkit.IP(t, "address add 10.0.0.1/24 dev host0")
+		host, err := net.InterfaceByName("host0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		peer, err := net.InterfaceByName("net0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		sender := testkit.NewFrameSender(t, peer.Index, func() uint64 { return 0 })
+		from := netip.MustParseAddrPort("10.0.0.2:40000")
+		sameByAllWays(t, payloads, host.Name, from, netip.MustParseAddr("10.0.0.1"), func(b []byte, to netip.AddrPort) {
+			frame := append(append(append([]byte{}, host.HardwareAddr...), peer.HardwareAddr...), 8, 0)
+			sender.Send(append(frame, datagramOf(from, to, b)...), false)
+		})
+	})
+}
+
+// sameByAllWays sends payloads to collectors that receive them in each way, and compares what they have of them.
+func sameByAllWays(t *testing.T, payloads [][]byte, name string, from netip.AddrPort, host netip.Addr, send func(payload []byte, to netip.AddrPort)) {
 	var want string
 	for _, way := range []string{"socket", "afpacket", "afxdp", "pcap"} {
-		to := netip.MustParseAddrPort(testkit.FreeAddr(t))
+		to := netip.AddrPortFrom(host, netip.MustParseAddrPort(testkit.FreeAddr(t)).Port())
 		cfg := defaultConfig()
 		cfg.Web.Listen, cfg.Window, cfg.Shards, cfg.UDP.Workers = "", time.Hour, 1, 1
 		cfg.Ports = []string{to.String() + " reports"}
 		ports := []string{fmt.Sprint(to.Port(), " reports")}
 		switch way {
 		case "afpacket":
-			cfg.Ports, cfg.AFPacket.Interfaces, cfg.AFPacket.Ports = nil, []string{afpacket.Loopback}, ports
+			cfg.Ports, cfg.AFPacket.Interfaces, cfg.AFPacket.Ports = nil, []string{name}, ports
 		case "afxdp":
-			cfg.Ports, cfg.AFXDP.Interfaces, cfg.AFXDP.Ports = nil, []string{afpacket.Loopback}, ports
+			cfg.Ports, cfg.AFXDP.Interfaces, cfg.AFXDP.Ports = nil, []string{name}, ports
 		case "pcap":
-			cfg.PCAP.Files = []string{captureOf(t, netip.MustParseAddrPort(from.LocalAddr().String()), netip.AddrPortFrom(to.Addr(), 32766), payloads)}
+			cfg.PCAP.Files = []string{captureOf(t, from, netip.AddrPortFrom(to.Addr(), 32766), payloads)}
 		}
 		cfg.listen()
 		if _, err := examine(&cfg, nil, true); err != nil {
@@ -62,8 +90,8 @@ func TestInterfaces(t *testing.T) {
 		for i, b := range payloads {
 			if way == "pcap" {
 				i = len(payloads) - 1
-			} else if _, err := from.WriteToUDPAddrPort(b, to); err != nil {
-				t.Fatal(err)
+			} else {
+				send(b, to)
 			}
 			testkit.Until(t, "the datagram was received", func() bool { return r.Summary(1, 1).Ledger.Received > uint64(i) })
 		}
@@ -107,6 +135,12 @@ func counter(t *testing.T, from prometheus.Gatherer, name string) (sum float64) 
 	return sum
 }
 
+// datagramOf is a packet of IPv4.
+func datagramOf(from, to netip.AddrPort, payload []byte) []byte {
+	ip := packet.AppendIPv4(nil, &packet.IPv4{TTL: 64, Proto: packet.ProtoUDP, Src: from.Addr().As4(), Dst: to.Addr().As4()}, 8+len(payload))
+	return append(packet.AppendUDP(ip, from.Port(), to.Port(), len(payload)), payload...)
+}
+
 // captureOf writes a capture of datagrams from an address to another one.
 func captureOf(t *testing.T, from, to netip.AddrPort, payloads [][]byte) string {
 	t.Helper()
@@ -119,8 +153,7 @@ func captureOf(t *testing.T, from, to netip.AddrPort, payloads [][]byte) string 
 	}
 	b := words(nil, 0xa1b23c4d, 4<<16|2, 0, 0, 1<<16, uint32(ingest.LinkRaw))
 	for i, payload := range payloads {
-		ip := packet.AppendIPv4(nil, &packet.IPv4{TTL: 64, Proto: packet.ProtoUDP, Src: from.Addr().As4(), Dst: to.Addr().As4()}, 8+len(payload))
-		ip = append(packet.AppendUDP(ip, from.Port(), to.Port(), len(payload)), payload...)
+		ip := datagramOf(from, to, payload)
 		b = append(words(b, 1, uint32(i), uint32(len(ip)), uint32(len(ip))), ip...)
 	}
 	return writeFile(t, string(b))
