@@ -1,6 +1,10 @@
 package collector
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/hopscope/hopscope/collector/pipeline"
@@ -108,6 +112,26 @@ func Memory(cfg *Config, analysis *Analysis, all any) []Need {
 	in := (2*(pipeline.BatchReports+int64(frame/smallestReport)) + pipeline.HeldReports) * kept
 	batches := int64(shards * (cfg.ShardQueueBatches + 2 + workers))
 	return append(needs, Need{"batches on their way", batches*batch + int64(workers)*in})
+}
+
+// Largest names the largest needs, largest first, with their MiB.
+func Largest(needs []Need, most int) string {
+	sorted := slices.SortedStableFunc(slices.Values(needs), func(a, b Need) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	var parts []string
+	for _, n := range sorted[:min(most, len(sorted))] {
+		parts = append(parts, fmt.Sprintf("%s %d MiB", n.Part, (n.Bytes+1<<20-1)>>20))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// garbageBytes is the garbage that a collector has beside tables of flows of up to a hundred times as much.
+const garbageBytes = 64 << 20
+
+// GarbagePercent is the percentage for [runtime/debug.SetGCPercent] with which garbage is collected once it takes 64 MiB, where flows
+// may take up to 6.4 GiB, and else a hundredth of theirs. Otherwise it would grow to the size of the tables of flows, which are
+// allocated at once, or for two minutes. These tables have no pointers, so that collections read little of the heap.
+func GarbagePercent(flowBytes int64) int {
+	return int(min(max(100*garbageBytes/max(flowBytes, 1), 1), 100))
 }
 
 // TotalMemory adds up needs, with a tenth on top for memory that the garbage collector has not freed yet.

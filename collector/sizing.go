@@ -43,13 +43,13 @@ type Sizing struct {
 // Processor times in units of [traffic.Unit], and resident bytes. They were fitted to runs of "hopscope-bench sizing",
 // which compares their sums with a running collector; bench/RESULTS.md states how far they are off.
 const (
-	unitsWake   = 7.6  // a worker that wakes, takes a batch and hands it to shards
-	unitsWait   = 12   // more, if it found none after its pause, and waited for the next datagram
+	unitsWake   = 5.3  // a worker that wakes, takes a batch and hands it to shards
+	unitsWait   = 6    // more, if it found none after its pause, and waited for the next datagram
 	wakeTime    = 60e3 // nanoseconds between the end of a pause and the next one
-	unitsReport = .17  // a report beside its hops: kernel, decoder, exporter, flow
-	unitsHop    = .02  // a hop of a report
-	unitsRecord = .2   // a record of sFlow or IPFIX
-	unitsRow    = 12   // a row of a window, which is a hop, an exporter or a hop of a busy flow: merge, detectors, page, history
+	unitsReport = .1   // a report beside its hops: kernel, decoder, exporter, flow
+	unitsHop    = .012 // a hop of a report
+	unitsRecord = .5   // a record of sFlow or IPFIX
+	unitsRow    = 3    // a row of a window, which is a hop, an exporter or a hop of a busy flow: merge, detectors, page, history
 
 	programBytes    = 60 << 20 // the program with its page, and what is on its way
 	hopBytes        = 32 << 10 // a hop in detectors, page and history
@@ -59,7 +59,7 @@ const (
 	windowGarbage   = 2 << 20  // what a window leaves for the garbage collector,
 	rowGarbage      = 2600     // each of its rows,
 	pointGarbage    = 2200     // and each of its points for a store
-	collection      = 120      // seconds after which garbage is collected at the latest
+	collection      = 120      // seconds after which garbage is collected at the latest, or at GarbagePercent
 
 	recordsDatagram = 4 // records of a datagram of sFlow or IPFIX, at least
 )
@@ -117,6 +117,13 @@ func Expect(cfg *Config, analysis *Analysis, all any, load Load, unit time.Durat
 		memory = append(memory, SizePart{"corrections", min(float64(hops)*correctionBytes*cfg.Corrections.Seconds()/window, float64(cfg.CorrectionsBytes)), "bytes",
 			fmt.Sprintf("%d hops of %d bytes in the windows of %v", hops, correctionBytes, cfg.Corrections)})
 	}
+	heap := float64(flows.MemoryBytes) // with the parts beside flows
+	for _, part := range memory {
+		if part.Of != "flows" {
+			heap += part.Value
+		}
+	}
+	percent := GarbagePercent(flows.MemoryBytes)
 	garbage := windowGarbage + rows*rowGarbage
 	var (
 		disk, network []SizePart
@@ -147,8 +154,8 @@ func Expect(cfg *Config, analysis *Analysis, all any, load Load, unit time.Durat
 			network = append(network, SizePart{part.Key + " out", 8 * out.Network, "bit/s", out.Rests})
 		}
 	}
-	memory = append(memory, SizePart{"garbage", min(garbage/window*collection+once, float64(flows.MemoryBytes)), "bytes",
-		fmt.Sprintf("%.1f MB a window, of %d s, and %.0f MB of files; at most flows.memory_bytes", garbage/1e6, collection, once/1e6)})
+	memory = append(memory, SizePart{"garbage", min(garbage/window*collection+once, heap*float64(percent)/100), "bytes",
+		fmt.Sprintf("%.1f MB a window, of %d s, and %.0f MB of files; at most %d %% of the heap with flows.memory_bytes", garbage/1e6, collection, once/1e6, percent)})
 	for i := range cpu {
 		cpu[i].Value *= unit.Seconds()
 	}

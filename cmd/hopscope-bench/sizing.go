@@ -40,7 +40,7 @@ of "hopscope docs sizing", which is measured in turns with the load; both are me
 	f := c.Flags()
 	f.StringVar(&o.Program, "program", "", "hopscope (default beside this program)")
 	f.StringVar(&o.Influxd, "influxd", "", "server of InfluxDB 1.8 for the set-up stores, which has none without it")
-	f.IntVar(&o.Rounds, "rounds", 16, "turns of unit and load; garbage is collected every two minutes, so that fewer show less memory")
+	f.IntVar(&o.Rounds, "rounds", 16, "turns of unit and load; garbage is collected after two minutes at the latest, so that fewer show less memory")
 	f.DurationVar(&o.Turn, "turn", 10*time.Second, "time of the load in a turn")
 	f.StringSliceVar(&o.Only, "setups", nil, "only these (repeatable)")
 	f.Float64Var(&o.Rate, "rate", 0, "reports a second, or datagrams of records, in place of those of the set-ups")

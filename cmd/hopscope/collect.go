@@ -74,6 +74,7 @@ can change while running: dialects of exporters and thresholds of findings.`,
 		if err != nil {
 			return err
 		}
+		collectSoon(&cfg)
 		signalsOf(c.Context()).markOrderly()
 		ctx, cancel := context.WithCancel(c.Context())
 		defer cancel()

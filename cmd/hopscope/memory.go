@@ -1,14 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
-	"slices"
-	"strings"
 
 	"github.com/hopscope/hopscope/cmd/internal/cli"
 	"github.com/hopscope/hopscope/collector"
@@ -19,6 +16,13 @@ import (
 func limitMemory(cfg *config) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(cfg.memory())
+	}
+}
+
+// collectSoon bounds the garbage of a collector whose tables are made. GOGC in the environment takes precedence.
+func collectSoon(cfg *config) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(collector.GarbagePercent(cfg.Flows.MemoryBytes))
 	}
 }
 
@@ -67,13 +71,7 @@ func memoryProblem(cfg *config, machine int64) string {
 
 // memoryParts names the largest parts, largest first.
 func memoryParts(cfg *config) string {
-	needs := collector.Memory(&cfg.Config, &cfg.Analysis, cfg)
-	slices.SortStableFunc(needs, func(a, b collector.Need) int { return cmp.Compare(b.Bytes, a.Bytes) })
-	var parts []string
-	for _, n := range needs[:min(4, len(needs))] {
-		parts = append(parts, n.Part+" "+mebibytes(n.Bytes))
-	}
-	return strings.Join(parts, ", ")
+	return collector.Largest(collector.Memory(&cfg.Config, &cfg.Analysis, cfg), 4)
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", (n+1<<20-1)>>20) }

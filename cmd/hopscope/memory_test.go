@@ -44,6 +44,25 @@ func TestMemoryOfDefaults(t *testing.T) {
 	}
 }
 
+// Garbage is collected before it is as much as the tables of flows, and as usual where those are small. GOGC takes precedence.
+func TestCollectSoon(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	for _, c := range []struct {
+		gogc  string
+		flows int64
+		want  int
+	}{{"", 512 << 20, 12}, {"", 32 << 20, 100}, {"", 1 << 40, 1}, {"50", 512 << 20, 100}} {
+		t.Setenv("GOGC", c.gogc)
+		debug.SetGCPercent(100)
+		var cfg config
+		cfg.Flows.MemoryBytes = c.flows
+		collectSoon(&cfg)
+		if got := debug.SetGCPercent(100); got != c.want {
+			t.Errorf("%+v: garbage is collected at %d percent", c, got)
+		}
+	}
+}
+
 // The first collection sets the runtime back to what it does by itself.
 func TestCollectLater(t *testing.T) {
 	t.Setenv("GOGC", "")
