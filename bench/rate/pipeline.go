@@ -46,6 +46,7 @@ type PipelineResult struct {
 	Reports                          int
 	Decode, Exporters, Shard, Window time.Duration // by stage; Window: cut, merge, detectors
 	LongestWindow                    time.Duration // the longest of these interruptions
+	LongestStop                      time.Duration // of these, the longest time for which the shard counts nothing
 	Median                           float64       // of the batches, in ns a report, with the share of the windows
 	Flows, Findings                  int
 	MemoryBytes                      int64 // in use for the flows and their sketches
@@ -68,8 +69,8 @@ func (r *PipelineResult) Print(w io.Writer) error {
 	each := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / float64(r.Reports) }
 	sketches := float64(max(r.Sketches.Listed+r.Sketches.Counted+r.Sketches.Sampled, 1))
 	share := func(n int) float64 { return 100 * float64(n) / sketches }
-	_, err := fmt.Fprintf(w, "%8d flows  %5.2f M reports/s (median of batches %.2f)  %4.0f ns: decode %.0f, exporters %.0f, flows and hops %.0f, windows %.1f (longest %v)  %.0f B a flow; of the sketches %.0f %% list their values, %.0f %% count them, %.0f %% sample\n",
-		r.Flows, r.Rate()/1e6, r.MedianRate()/1e6, each(r.Total()), each(r.Decode), each(r.Exporters), each(r.Shard), each(r.Window), r.LongestWindow.Round(time.Microsecond),
+	_, err := fmt.Fprintf(w, "%8d flows  %5.2f M reports/s (median of batches %.2f)  %4.0f ns: decode %.0f, exporters %.0f, flows and hops %.0f, windows %.1f (longest %v, the shard's part %v)  %.0f B a flow; of the sketches %.0f %% list their values, %.0f %% count them, %.0f %% sample\n",
+		r.Flows, r.Rate()/1e6, r.MedianRate()/1e6, each(r.Total()), each(r.Decode), each(r.Exporters), each(r.Shard), each(r.Window), r.LongestWindow.Round(time.Microsecond), r.LongestStop.Round(time.Microsecond),
 		float64(r.MemoryBytes)/float64(r.Flows), share(r.Sketches.Listed), share(r.Sketches.Counted), share(r.Sketches.Sampled))
 	return err
 }
@@ -177,9 +178,11 @@ func (p *pipelineRun) batch(n int, now int64) error {
 func (p *pipelineRun) window(end int64) {
 	t0 := time.Now()
 	c := p.state.Cut(end)
+	stop := time.Since(t0)
 	p.partial.Reset()
 	p.partial.Span(end, end)
 	c.AddTo(&p.partial)
+	c.Clear()
 	p.state.Recycle(c)
 	p.exporters = p.tracker.Cut(p.exporters[:0], end)
 	p.partial.AddExporters(p.exporters)
@@ -188,4 +191,5 @@ func (p *pipelineRun) window(end int64) {
 	d := time.Since(t0)
 	p.res.Window += d
 	p.res.LongestWindow = max(p.res.LongestWindow, d)
+	p.res.LongestStop = max(p.res.LongestStop, stop)
 }

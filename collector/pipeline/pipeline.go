@@ -561,6 +561,7 @@ func (p *Pipeline) Cut(end End, label int64) (_ *window.Partial, diverted uint64
 	for range p.shards {
 		h := <-got
 		h.cut.AddTo(&p.partial)
+		h.cut.Clear() // here, where no shard waits
 		h.shard.queue <- &work{visit: func(st *shard.State) { st.Recycle(h.cut) }}
 	}
 	p.partial.AddExporters(numbers)

@@ -11,6 +11,7 @@ type Cut struct {
 	hops    hopCut
 	partial window.Partial // everything but the hops
 	timed   int            // reports whose times on links were measured
+	empty   bool           // since Clear
 }
 
 func (s *State) newCut() *Cut {
@@ -36,11 +37,19 @@ func (s *State) Cut(end int64) *Cut {
 	return c
 }
 
-// Recycle takes a cut of this shard back, to use its memory for a later window.
-func (s *State) Recycle(c *Cut) {
+// Clear empties c, so that [State.Recycle] has nothing to do for it. As with AddTo, no other goroutine may use c meanwhile.
+func (c *Cut) Clear() {
 	c.hops.reset()
 	c.partial.Reset()
-	c.timed = 0
+	c.timed, c.empty = 0, true
+}
+
+// Recycle takes a cut of this shard back, to use its memory for a later window. It clears a cut that is not.
+func (s *State) Recycle(c *Cut) {
+	if !c.empty {
+		c.Clear()
+	}
+	c.empty = false
 	s.spare = c
 }
 

@@ -80,5 +80,5 @@
 // lists are counted. Hops beyond the longest path that is kept count in the windows alone. All of it is in [Stats] or
 // in the window.
 //
-// What was tried is in bench/RESULTS.md.
+// What was tried is in docs/performance.md.
 package shard
