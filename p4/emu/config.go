@@ -31,14 +31,14 @@ type Config struct {
 	FlowPackets    float64 `yaml:"flow_packets" doc:"Mean number of packets after which a flow ends and another begins in its place; 0 for never." range:"0..1000000000"`
 	TCPShare       float64 `yaml:"tcp_share" doc:"Share of flows that are TCP; the others are UDP." range:"0..1"`
 	IPv6Share      float64 `yaml:"ipv6_share" doc:"Share of flows over IPv6." range:"0..1"`
-	SampleEvery    int     `yaml:"sample_every" doc:"Telemetry for one of this many packets of a flow." range:"1..1000000"`
+	SampleEvery    int     `yaml:"sample_every" doc:"Telemetry for one of this many packets of a flow. INT-MD 2.1 chooses them by a hash, which may take all or none of a flow of equal packets." range:"1..1000000"`
 
 	Dialect            Dialect            `yaml:"dialect" doc:"How switches take part in telemetry."`
 	Dialects           map[string]Dialect `yaml:"dialects" doc:"Switches that differ from that, by name."`
 	Marker             marker             `yaml:"-"` // of INT 2.1
 	Instructions       uint16             `yaml:"instructions" doc:"Instruction bitmap of INT; also what postcards hold."`
 	MaxHops            int                `yaml:"max_hops" doc:"Nodes that may add to a packet." range:"1..60"`
-	InnerBytes         int                `yaml:"inner_bytes" doc:"Payload bytes that a report keeps behind headers and telemetry." range:"0..1400"`
+	InnerBytes         int                `yaml:"inner_bytes" doc:"Payload bytes that a report keeps behind headers and telemetry. Reports of INT-MD 2.1 have at most 900 bytes of a packet." range:"0..1400"`
 	IPReports          bool               `yaml:"ip_reports" doc:"Reports hold the packet from its IP header on, without Ethernet (1.0 and 2.0)."`
 	SinkInHeader       bool               `yaml:"sink_in_header" doc:"The sink node puts its own values into the report header, not into the stack. INT-MD 2.1 always does."`
 	ReportsPerDatagram int                `yaml:"reports_per_datagram" doc:"Reports 2.0 in one datagram, at most." range:"1..100"`
