@@ -34,7 +34,7 @@ func TestText(t *testing.T) {
 		{"4 probes did not come to the agent with node id 17", "4 probes did not come to the agent with node id leaf-3 (17)"},
 		{"packets to port 3 of node 17", "packets to port Ethernet3 (3) of node leaf-3 (17)"},
 		{"node 17 dropped 3 packets; nearly all of them were to leave by interface 3, which", "node leaf-3 (17) dropped 3 packets; nearly all of them were to leave by interface Ethernet3 (3), which"},
-		{"interface 17:3 dropped 3 packets for reason 25: it is interface 4 that drops", "interface leaf-3 (17):Ethernet3 (3) dropped 3 packets for reason no route (25): it is interface Ethernet4 (4) that drops"},
+		{"interface 17:3 dropped 3 packets for reason 25, all at interface 4", "interface leaf-3 (17):Ethernet3 (3) dropped 3 packets for reason no route (25), all at interface Ethernet4 (4)"},
 		{"interface 3 of nothing, by 10.0.0.1:1 > 10.0.0.2:2 tcp, on 17 packets", "interface 3 of nothing, by 10.0.0.1:1 > 10.0.0.2:2 tcp, on 17 packets"},
 		{"interface 17:3", "interface leaf-3 (17):Ethernet3 (3)"},
 		{"route 17 to 18, route 10.17.0.0/16", "route leaf-3 (17) to spine-1 (18), route 10.17.0.0/16"},
