@@ -2,6 +2,8 @@ package collector
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,8 +95,8 @@ func TestDemoRecovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkRecovered(t, found)
-	elements := []string{ // of the faults, in the order of the script
-		"interface 5:3", "link 7–15", "node 10", "node 4", "exporter 127.16.0.19 node 19 hardware 0", "exporter 127.16.0.18 node 18 hardware 0", "node 14", "link 2–11",
+	elements := []string{ // of the faults, in the order of the script; a switch that diverts flows, or the link to which
+		"interface 5:3", "link 7–15", "node 10", "node 4", "exporter 127.16.0.19 node 19 hardware 0", "exporter 127.16.0.18 node 18 hardware 0", "node 14", "link 2–11 or node 11",
 	}
 	if len(elements) != len(emulated.Script) {
 		t.Fatalf("the script has %d faults, and %d are known here", len(emulated.Script), len(elements))
@@ -104,7 +106,7 @@ func TestDemoRecovers(t *testing.T) {
 			from := emulated.Epoch.Add(time.Duration(round)*emulated.Repeat + f.At).UnixNano()
 			until, n := from+int64(f.For)+5e9, 0
 			for _, x := range found {
-				if x.Cause == 0 && x.Start >= from && x.Start <= until && (x.Severity > inference.Info || f.Kind == emu.DivertFlows) && x.Element.String() == elements[i] { // few flows may be diverted
+				if x.Cause == 0 && x.Start >= from && x.Start <= until && (x.Severity > inference.Info || f.Kind == emu.DivertFlows) && slices.Contains(strings.Split(elements[i], " or "), x.Element.String()) { // few flows may be diverted
 					n++
 				}
 			}
