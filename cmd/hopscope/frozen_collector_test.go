@@ -84,6 +84,17 @@ func start(t *testing.T, settings string) *collector {
 	}()
 	c.to = netip.MustParseAddrPort(c.wait("receiving reports", 1)["address"].(string))
 	c.url = strings.TrimSuffix(c.wait("serving the page", 1)["url"].(string), "/")
+	if !testkit.Await(func() bool { // it opens its socket, and serves the page, before
+		r, err := http.Get(c.url + "/readyz")
+		if err != nil {
+			return true // the page needs a client of its own
+		}
+		defer r.Body.Close()
+		text, err := io.ReadAll(r.Body)
+		return err == nil && !strings.Contains(string(text), "not receiving")
+	}) {
+		t.Fatal("the collector does not begin to receive")
+	}
 	return c
 }
 
